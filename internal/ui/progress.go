@@ -1,13 +1,14 @@
 package ui
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-json-experiment/json"
 )
 
 // Mode says how progress is shown.
@@ -220,20 +221,27 @@ func (s state) line() string {
 	return b.String()
 }
 
+// report is a line of the mode JSON; what is not known is left out.
+type report struct {
+	What        string   `json:"what"`
+	Unit        string   `json:"unit"`
+	Done        int64    `json:"done"`
+	Total       int64    `json:"total,omitzero"`
+	Seconds     float64  `json:"seconds"`
+	Rate        float64  `json:"rate"` // units a second
+	SecondsLeft *float64 `json:"seconds_left,omitzero"`
+}
+
 func (s state) json() string {
-	doc := map[string]any{
-		"what": s.what, "unit": s.unit, "done": s.done,
-		"seconds": s.elapsed.Seconds(), "rate": s.rate(),
-	}
-	if s.total > 0 {
-		doc["total"] = s.total
-	}
+	r := report{What: s.what, Unit: s.unit, Done: s.done, Total: s.total, Seconds: s.elapsed.Seconds(), Rate: s.rate()}
 	if left := s.left(); left >= 0 {
-		doc["seconds_left"] = left.Seconds()
+		seconds := left.Seconds()
+		r.SecondsLeft = &seconds
 	}
-	out, err := json.Marshal(doc)
-	if err != nil {
-		return "{}" // strings and finite numbers do not fail
+	out, err := json.Marshal(r)
+	if err != nil { // a name that is not UTF-8
+		r.What = Escape(s.what)
+		out, _ = json.Marshal(r)
 	}
 	return string(out)
 }
