@@ -1,0 +1,193 @@
+package audit
+
+// fetchAgain is the command that replaces one file; without the last flag hf
+// trusts its own notes about the file and may leave it as it is.
+const fetchAgain = "hf download REPO FILE --local-dir DIR --force-download"
+
+func fileCodes() []Code {
+	return []Code{
+		{
+			ID: "FS001", Severity: Error, Level: LevelMetadata,
+			Title:       "path does not exist or holds no checkpoint",
+			Cause:       "The path is mistyped, a disk or share is not mounted, or the download went elsewhere: hf puts files under HF_HUB_CACHE unless --local-dir is given, and ends with the path it used.",
+			Consequence: "Nothing was looked at. An engine started on this path ends at once, or downloads the whole checkpoint again.",
+			Cure:        "Give the directory that holds config.json and the weight files, the index, or one of the weight files.",
+			Command:     "ls -l PATH; findmnt --target PATH",
+		},
+		{
+			ID: "FS002", Severity: Error, Level: LevelHeaders,
+			Title:       "a shard named by the index is missing",
+			Cause:       "The download has not ended, the file was moved or dropped by a glob, or the index belongs to another split of the same model (a stale index may name 30 files where 15 exist).",
+			Consequence: "Every tensor of that shard is absent. Some engines refuse to start; others leave the parameters at random values and answer with nonsense.",
+			Cure:        "Fetch the missing files. If none of the names resemble what lies there, the index is of another split: fetch the index again. The tensors of the shard are not reported one by one.",
+			Command:     fetchAgain,
+		},
+		{
+			ID: "FS003", Severity: Error, Level: LevelHeaders, Format: FormatSafetensors,
+			Title: "file shorter than its header says", Detail: " (says how many bytes, in which tensor)",
+			Cause:       "The download was cut off or the disk filled up. The header stands at the front and arrives whole, so the file looks right until its end is compared.",
+			Consequence: "The tensors from the named one on have no data, or only a part. A reader that maps the file takes a bus error or, on some launches, computes with whatever lies there.",
+			Cure:        "Check the free space first, then fetch the file again; it cannot be mended here.",
+			Command:     "df -h DIR; " + fetchAgain,
+		},
+		{
+			ID: "FS004", Severity: Error, Level: LevelHeaders, Format: FormatSafetensors,
+			Title:       "bytes after the last tensor",
+			Cause:       "Something was appended: a download resumed at the wrong place, two files joined, a signature, or a header from a shorter version over a longer file.",
+			Consequence: "The reference reader refuses the file. If a resumed download left the surplus, the middle of the file is likely wrong as well.",
+			Cure:        "Fetch the file again. Do not cut the end off: the surplus says that what stands before it may have moved.",
+			Command:     fetchAgain,
+		},
+		{
+			ID: "FS005", Severity: Error, Level: LevelHeaders,
+			Title: "Git LFS pointer in place of the file", Detail: " (prints oid and size)",
+			Cause:       "The repository was cloned without Git LFS (or with GIT_LFS_SKIP_SMUDGE=1), so that a text of about 130 bytes stands where the weights belong.",
+			Consequence: "There are no weights in this file. Readers that do not know the pointer report a header that is too large.",
+			Cure:        "Fetch the contents. The oid in the finding is the SHA-256 that the whole file has to have.",
+			Command:     "git -C DIR lfs pull --include FILE",
+		},
+		{
+			ID: "FS006", Severity: Error, Level: LevelHeaders,
+			Title:       "a web page or an error message saved as a weight file",
+			Cause:       "The download was answered by a login page, a proxy, a quota notice or an error in JSON or XML, and the tool wrote the answer down as if it were the file. Gated repositories do this without a token.",
+			Consequence: "There are no weights in this file.",
+			Cure:        "Read the beginning of the file: it usually says what was wrong. Log in or mend the proxy, then fetch again.",
+			Command:     "head -c 300 FILE; hf auth login; " + fetchAgain,
+		},
+		{
+			ID: "FS007", Severity: Error, Level: LevelHeaders,
+			Title: "another format", Detail: " (zip/pickle, GGUF, gzip, …) under this name",
+			Cause:       "The file was renamed instead of converted, is still compressed, or is a PyTorch file (a zip that holds pickles).",
+			Consequence: "No safetensors reader can open it. A pickle that is opened by a reader which understands it runs the code in it.",
+			Cure:        "Decompress it, give it its own extension, or take the safetensors files of the repository. Do not load a pickle to convert it on a machine that matters.",
+			Command:     "file FILE",
+		},
+		{
+			ID: "FS008", Severity: Error, Level: LevelHeaders,
+			Title:       "partial download in place of a shard",
+			Detail:      "; a warning where the set is whole and it only lies beside it (.incomplete, .part, .aria2, .crdownload, .tmp)",
+			Cause:       "A downloader was interrupted, or ended with status 0 and left its temporary file. In a directory that is whole it is a leftover of an earlier try.",
+			Consequence: "In place of a shard: the shard is missing. Beside a whole set: it only takes space.",
+			Cure:        "Let the download end (the same command again resumes). Once the set is whole and no downloader runs, delete the leftover.",
+			Command:     "hf download REPO --local-dir DIR",
+		},
+		{
+			ID: "FS009", Severity: Error, Level: LevelHeaders,
+			Title:       "dangling symbolic link",
+			Cause:       "The target of the link was deleted, was not copied along, or is given relative to another directory. A hub cache copied without its blobs, or made with a relative cache path, looks like this.",
+			Consequence: "The file is missing for whoever reads it.",
+			Cure:        "Copy with links followed (cp -rL, rsync -L), or fetch the file again.",
+			Command:     "readlink FILE; " + fetchAgain,
+		},
+		{
+			ID: "FS010", Severity: Error, Level: LevelMetadata,
+			Title:       "weight_map leaves the directory",
+			Cause:       "A value of weight_map is an absolute path, contains .. or a back-slash. No tool that saves checkpoints writes such names: the index was made by hand, or to make a reader open other files.",
+			Consequence: "A reader that follows it opens a file outside the checkpoint, with the rights of who runs it. It was not opened here.",
+			Cure:        "Do not use this index. Fetch it from the publisher and find out where this one came from.",
+			Command:     "hf download REPO model.safetensors.index.json --local-dir DIR --force-download",
+		},
+		{
+			ID: "FS011", Severity: Error, Level: LevelMetadata,
+			Title: "unreadable", Detail: " (permission, I/O error; prints errno and file system)",
+			Cause:       "EACCES: the file or a directory above it is closed to this user. EIO: the disk, its cable or the network share is failing. ESTALE: the share was remounted. The finding prints the errno and the file system.",
+			Consequence: "What the file holds is unknown. With an I/O error, other files of the same disk are in doubt as well.",
+			Cure:        "Permission: become the owner or have read rights given. I/O error: look at the kernel's log and the drive's own before reading on, and fetch the file to another disk.",
+			Command:     "namei -l FILE; dmesg --level err | tail; smartctl -a DEVICE",
+		},
+		{
+			ID: "FS012", Severity: Error, Level: LevelHeaders,
+			Title:       "empty file",
+			Cause:       "The download was created and never written, the disk was full, or a shell redirection emptied it (merge part-0000* makes the second part the output).",
+			Consequence: "Every tensor of the file is absent.",
+			Cure:        "Check the free space, then fetch the file again.",
+			Command:     "df -h DIR; " + fetchAgain,
+		},
+		{
+			ID: "FS013", Severity: Warning, Level: LevelHeaders,
+			Title: "weight file that no index names", Detail: " (its tensors are then not IX005)",
+			Cause:       "Files of an earlier or another split lie beside the set, or a converter added a shard and did not rebuild the index.",
+			Consequence: "An engine that takes every file of the directory loads these tensors as well, and the last one read wins: good weights may be overwritten by old ones.",
+			Cure:        "If the index is right, move the file out of the directory. If the file belongs to the set, fetch the index again.",
+			Command:     "ckpt ls FILE",
+		},
+		{
+			ID: "FS014", Severity: Warning, Level: LevelHeaders,
+			Title:       "file names that differ only in case",
+			Cause:       "Two tools spelled one name differently, or two copies were merged.",
+			Consequence: "On a file system that does not distinguish case (macOS, Windows, many shares) one file takes the place of the other when the directory is copied.",
+			Cure:        "Find out which one the index names and move the other away.",
+			Command:     "ls DIR | sort -f | uniq -Di",
+		},
+		{
+			ID: "FS015", Severity: Error, Level: LevelHeaders,
+			Title:       "not a regular file",
+			Cause:       "A directory, a named pipe, a socket or a device stands under the name of a file of the checkpoint.",
+			Consequence: "It was not opened: reading a pipe blocks for ever, and reading a device may have effects. For the checkpoint the file is missing.",
+			Cure:        "Move it away and fetch the file.",
+			Command:     "stat FILE; " + fetchAgain,
+		},
+		{
+			ID: "FS016", Severity: Error, Level: LevelHash,
+			Title: "hub blob whose content does not have the hash in its name", Detail: " (level hash)",
+			Cause:       "In the hub's cache a weight file is a blob named by its SHA-256. A tool wrote through the link and changed the blob, or the disk changed its bits.",
+			Consequence: "These are not the weights that were published, for this checkpoint and for every other one that shares the blob.",
+			Cure:        "Delete the blob that the link leads to and download again: the cache trusts the name and would keep it.",
+			Command:     "rm \"$(readlink -f FILE)\"; hf download REPO FILE",
+		},
+		{
+			ID: "FS017", Severity: Info, Level: LevelHeaders,
+			Title: "fragmented file", Detail: " (extents; nothing is blamed on them)",
+			Cause:       "The file was written in many pieces, in parallel, or on a disk that was nearly full. The number of extents is printed.",
+			Consequence: "None on its own: on a flash drive extents rarely show in the time to load.",
+			Cure:        "Nothing needs to be done. A copy to a disk with room makes larger extents.",
+			Command:     "filefrag FILE",
+		},
+		{
+			ID: "FS018", Severity: Warning, Level: LevelHeaders,
+			Title:       "holes in the payload",
+			Detail:      ": allocated and never written (says how many bytes of how many tensors); an error where more than half of a file is hole; an info where `ckpt-synth.json` marks the directory as made by `ckpt synth`",
+			Cause:       "The file was given its size before its contents, and a part never came: an interrupted parallel download, a copy that lost blocks, a crash before the data reached the disk. A copy that saves runs of zeros as holes (cp --sparse=always) makes small ones from true zeros.",
+			Consequence: "The holes read as zeros. The size and the header are right, every engine loads the file, and the tensors in the holes are zero.",
+			Cure:        "Fetch the file again, unless ckpt synth made the directory: its payloads are holes on purpose.",
+			Command:     "du -h --apparent-size FILE; du -h FILE; " + fetchAgain,
+		},
+		{
+			ID: "FS019", Severity: Error, Level: LevelHeaders,
+			Title: "file begins with zero bytes where its header should be", Detail: ": allocated, never written (beside ST005)",
+			Cause:       "The first piece of the file was never written, while its length was already set. Published repositories have had such shards, so the mirror itself may be bad.",
+			Consequence: "Without its header nothing in the file can be found, although the rest of it may be good.",
+			Cure:        "Fetch the file again. If it comes the same, fetch it from another mirror and tell the publisher.",
+			Command:     "head -c 64 FILE | xxd; " + fetchAgain,
+		},
+		{
+			ID: "FS020", Severity: Info, Level: LevelHeaders,
+			Title: "a link of this directory leads to a file outside it, not in the hub's form", Detail: " (says where; it is read)",
+			Cause:       "Somebody linked the weights from another directory to save space.",
+			Consequence: "None while the target stays. Copying the directory copies the link, not the weights, and who changes the target changes this checkpoint.",
+			Cure:        "Nothing needs to be done on one machine. To carry the directory elsewhere, copy with links followed.",
+			Command:     "rsync -aL DIR/ TARGET/",
+		},
+	}
+}
+
+func securityCodes() []Code {
+	return []Code{
+		{
+			ID: "SE001", Severity: Info, Level: LevelMetadata,
+			Title: "the repository ships its own code", Detail: " (auto_map, *.py): running it needs trust",
+			Cause:       "The model's classes are not part of the installed library, so the publisher ships them; config.json names them in auto_map.",
+			Consequence: "An engine started with --trust-remote-code runs these files with your rights. The audit reads no code and runs none.",
+			Cure:        "Read the files, keep the revision that you read, or use an engine that has the model built in.",
+			Command:     "ls -l DIR/*.py; hf download REPO --revision COMMIT --local-dir DIR",
+		},
+		{
+			ID: "SE002", Severity: Warning, Level: LevelMetadata,
+			Title:       "pickle files lie beside the weights",
+			Cause:       "The repository also offers PyTorch files (.bin, .pt, .pth, .pkl), or a training state was left in it.",
+			Consequence: "Loading a pickle runs whatever code is in it. A tool that prefers .bin takes them instead of the safetensors files.",
+			Cure:        "Leave them out: delete them, and exclude them from the next download.",
+			Command:     "hf download REPO --local-dir DIR --exclude '*.bin' '*.pt' '*.pth' '*.pkl'",
+		},
+	}
+}
