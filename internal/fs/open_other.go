@@ -1,0 +1,5 @@
+//go:build !unix
+
+package fs
+
+const nonblock = 0
