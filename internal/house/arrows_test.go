@@ -17,26 +17,31 @@ import (
 var arrows = map[string][]string{
 	"dtype":       {},
 	"quant":       {"dtype", "internal/cpu"},
-	"safetensors": {"dtype", "internal/names", "internal/binio", "internal/fs"},
-	"gguf":        {"dtype", "internal/names", "internal/binio", "internal/fs"},
-	"checkpoint":  {"dtype", "safetensors", "gguf", "internal/names", "internal/binio", "internal/fs"},
+	"safetensors": with("dtype"),
+	"gguf":        with("dtype"),
+	"checkpoint":  with("dtype", "safetensors", "gguf"),
 	"model":       {"dtype", "internal/names"},
 	"shard":       {"dtype", "quant", "checkpoint", "model", "internal/names"},
-	"audit": {"dtype", "quant", "safetensors", "gguf", "checkpoint", "model",
-		"internal/names", "internal/binio", "internal/fs"},
-	"convert": {"dtype", "quant", "safetensors", "gguf", "checkpoint", "model", "shard",
-		"internal/names", "internal/binio", "internal/fs"},
-	"loader": {"dtype", "shard", "internal/binio", "internal/fs", "internal/uring", "internal/device"},
+	"audit":       with("dtype", "quant", "safetensors", "gguf", "checkpoint", "model"),
+	"convert":     with("dtype", "quant", "safetensors", "gguf", "checkpoint", "model", "shard"),
+	"loader":      {"dtype", "shard", "internal/binio", "internal/fs", "internal/uring", "internal/device"},
 
-	"internal/binio": {},
-	"internal/cpu":   {},
-	"internal/names": {},
-	"internal/fs":    {},
-	"internal/ui":    {},
-	"internal/house": {},
-	"internal/synth": {"dtype", "quant", "safetensors", "gguf", "checkpoint", "model",
-		"internal/names", "internal/binio", "internal/fs"},
+	"internal/binio":    {},
+	"internal/cpu":      {},
+	"internal/names":    {},
+	"internal/fs":       {},
+	"internal/newfile":  {"internal/fs"},
+	"internal/jsonedit": {},
+	"internal/hfconfig": {"internal/jsonedit"},
+	"internal/ui":       {},
+	"internal/house":    {},
+	"internal/synth":    with("dtype", "quant", "safetensors", "gguf", "checkpoint", "model", "internal/hfconfig", "internal/jsonedit"),
 }
+
+// ground is what every package that touches files stands on.
+var ground = []string{"internal/binio", "internal/fs", "internal/names", "internal/newfile"}
+
+func with(packages ...string) []string { return append(packages, ground...) }
 
 // leaves are programs: they import what they need and nobody imports them.
 var leaves = []string{"cmd", "interop", "scripts"}
