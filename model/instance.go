@@ -1,0 +1,298 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+)
+
+const (
+	// layersName is the field that counts the layers.
+	layersName = "layers"
+
+	// maxLayers bounds layer sets. A layer list of a config is at most this
+	// long; the deepest models have a few hundred.
+	maxLayers = 1 << 16
+
+	// maxTensors bounds an instance. Kimi K3 has half a million.
+	maxTensors = 50_000_000
+)
+
+// ConfigProblem is one way in which a config does not fit a profile.
+type ConfigProblem struct {
+	Field    string // dotted path from the top of config.json, or what is computed
+	Expected string
+	Actual   string
+	Msg      string
+	// Bounds: a field is missing, of the wrong type or out of bounds, so that
+	// sizes cannot be trusted. Otherwise the config is well formed and is not
+	// that of the family.
+	Bounds bool
+}
+
+// Instance is a profile with the sizes of one config.
+type Instance struct {
+	Profile  *Profile
+	Prefixes map[string]string   // as found in the names
+	Vars     map[string]int64    // fields and definitions
+	Sets     map[string][]uint32 // layers, ascending
+	Families []*Family           // in the order of the profile
+	Tie      *Tie                // nil where the family has no tied head
+	Release  *Release            // nil unless the config has the sizes of the official release
+
+	bindings map[nameKey]*Binding
+}
+
+// Tie says what the config says about head and embedding.
+type Tie struct {
+	Field     string // path in the config
+	Tied      bool
+	Assumed   bool    // the config does not say: the default of the profile
+	Embedding *Family // either may be nil in an instance without it
+	Head      *Family
+}
+
+// Totals counts the tensors that an instance expects. Optional ones count,
+// tolerated ones do not. Sizes are those of default dtypes and shapes.
+type Totals struct {
+	Tensors       int64
+	Bytes         int64
+	ExpertTensors int64 // of families with an expert number
+	Towers        map[string]TowerTotals
+}
+
+// TowerTotals counts one tower.
+type TowerTotals struct{ Tensors, Bytes int64 }
+
+// Totals sums the families.
+func (in *Instance) Totals() Totals {
+	t := Totals{Towers: map[string]TowerTotals{}}
+	for _, f := range in.Families {
+		if f.Tolerated {
+			continue
+		}
+		t.Tensors += f.Count
+		t.Bytes += f.Bytes
+		if f.Experts > 0 {
+			t.ExpertTensors += f.Count
+		}
+		tower := t.Towers[f.Tower]
+		t.Towers[f.Tower] = TowerTotals{tower.Tensors + f.Count, tower.Bytes + f.Bytes}
+	}
+	return t
+}
+
+// Family finds a family by its pattern, with prefixes.
+func (in *Instance) Family(pattern string) (*Family, bool) {
+	i := slices.IndexFunc(in.Families, func(f *Family) bool { return f.Pattern == pattern })
+	if i < 0 {
+		return nil, false
+	}
+	return in.Families[i], true
+}
+
+// Instantiate gives the profile the sizes of the view's config and the prefixes
+// of its names; without names, the usual prefixes. The instance is nil when a
+// problem leaves its sizes open; every problem that can be seen is reported.
+// Work and memory are bounded whatever the config says.
+func (p *Profile) Instantiate(v View) (*Instance, []ConfigProblem) {
+	if v.Config == nil {
+		return nil, []ConfigProblem{{Field: "config.json", Expected: "an object", Actual: "absent",
+			Msg: "there is no config to take sizes from", Bounds: true}}
+	}
+	b := builder{p: p, in: &Instance{Profile: p, Vars: map[string]int64{}, Sets: map[string][]uint32{},
+		bindings: map[nameKey]*Binding{}}}
+	b.scope = scope{ints: b.in.Vars, lists: map[string][]int64{}}
+	b.at, b.problems = p.locate(v.Config)
+	b.stuck = len(b.problems) > 0
+	for _, step := range []func(){b.fields, b.lets, b.sets, b.requirements, b.checks} {
+		step()
+	}
+	if b.stuck {
+		return nil, b.problems
+	}
+	counts := v.tally()
+	b.in.Prefixes = p.discover(counts).prefixes
+	b.families(counts)
+	if b.stuck {
+		return nil, b.problems
+	}
+	if p.Release != nil && p.Release.is(b.at, &b.scope) {
+		b.in.Release = p.Release
+	}
+	return b.in, b.problems
+}
+
+// builder makes an instance step by step and collects problems. Steps that
+// need sizes are left out once it is stuck.
+type builder struct {
+	p        *Profile
+	in       *Instance
+	at       *located
+	scope    scope
+	problems []ConfigProblem
+	stuck    bool
+}
+
+func (b *builder) fail(p ConfigProblem) {
+	b.problems = append(b.problems, p)
+	b.stuck = true
+}
+
+// wants evaluates a condition of the profile; one that cannot be evaluated
+// does not hold.
+func (b *builder) wants(when *expr) bool {
+	if when == nil {
+		return true
+	}
+	n, err := when.eval(&b.scope)
+	return err == nil && n != 0
+}
+
+func (b *builder) fields() {
+	for _, s := range b.p.sections {
+		_, found := b.at.base[s.name]
+		b.in.Vars[s.name] = truth(found)
+	}
+	for i := range b.p.fields {
+		f := &b.p.fields[i]
+		if b.wants(f.when) && b.reachable(f) {
+			b.field(f)
+		}
+	}
+}
+
+// reachable is false for a field whose section is missing, which is a problem
+// of its own.
+func (b *builder) reachable(f *field) bool {
+	return slices.ContainsFunc(f.paths, func(r ref) bool { _, ok := b.at.base[r.section]; return ok })
+}
+
+func (b *builder) field(f *field) {
+	v, path, ok := b.at.lookup(f.paths)
+	problem := ConfigProblem{Field: path, Expected: f.expected(), Actual: "absent", Bounds: true}
+	if !ok || v.IsNull() {
+		if f.fallback == nil {
+			problem.Msg = path + " is missing"
+			b.fail(problem)
+			return
+		}
+		n, err := f.fallback.eval(&b.scope)
+		if err == nil {
+			err = f.check(n)
+		}
+		if err != nil {
+			problem.Msg = fmt.Sprintf("%s is missing, and its default cannot be: %v", path, err)
+			b.fail(problem)
+			return
+		}
+		b.in.Vars[f.name] = n
+		return
+	}
+	if err := f.read(v, &b.scope); err != nil {
+		problem.Actual, problem.Msg = v.String(), fmt.Sprintf("%s: %v", path, err)
+		b.fail(problem)
+	}
+}
+
+func (f *field) expected() string {
+	switch f.kind {
+	case "bool":
+		return "true or false"
+	case "ints":
+		return fmt.Sprintf("a list of at most %d integers in %d…%d", f.longest, f.min, f.max)
+	}
+	return fmt.Sprintf("an integer in %d…%d", f.min, f.max)
+}
+
+func (f *field) check(n int64) error {
+	if f.kind != "bool" && (n < f.min || n > f.max) {
+		return fmt.Errorf("%d is not in %d…%d", n, f.min, f.max)
+	}
+	return nil
+}
+
+func (f *field) read(v Value, to *scope) error {
+	switch f.kind {
+	case "bool":
+		b, ok := v.Bool()
+		if !ok {
+			return fmt.Errorf("must be true or false, is %s", v)
+		}
+		to.ints[f.name] = truth(b)
+		return nil
+	case "ints":
+		list, err := v.Ints(f.longest)
+		if err != nil {
+			return err
+		}
+		for i, n := range list {
+			if err := f.check(n); err != nil {
+				return fmt.Errorf("entry %d: %w", i, err)
+			}
+		}
+		to.lists[f.name] = list
+		return nil
+	}
+	n, err := v.Int()
+	if err == nil {
+		err = f.check(n)
+	}
+	if err != nil {
+		return err
+	}
+	to.ints[f.name] = n
+	return nil
+}
+
+func (b *builder) lets() {
+	if b.stuck {
+		return
+	}
+	for _, l := range b.p.lets {
+		if !b.wants(l.when) {
+			continue
+		}
+		n, err := l.expr.eval(&b.scope)
+		if err != nil {
+			b.fail(ConfigProblem{Field: l.name, Expected: "an integer", Actual: err.Error(),
+				Msg: fmt.Sprintf("%s cannot be computed: %v", l.name, err), Bounds: true})
+			continue
+		}
+		b.in.Vars[l.name] = n
+	}
+}
+
+func (b *builder) requirements() {
+	for i := range b.p.require {
+		c := &b.p.require[i]
+		if !b.wants(c.when) {
+			continue
+		}
+		ok, path, actual := c.holds(b.at)
+		if !ok {
+			b.problems = append(b.problems, ConfigProblem{Field: path, Expected: c.expected(), Actual: actual,
+				Msg: fmt.Sprintf("%s is %s; %s has %s", path, actual, b.p.Title, c.expected())})
+		}
+	}
+}
+
+func (b *builder) checks() {
+	if b.stuck {
+		return
+	}
+	for i := range b.p.checks {
+		c := &b.p.checks[i]
+		if !b.wants(c.when) {
+			continue
+		}
+		n, err := c.expr.eval(&b.scope)
+		if err == nil && n != 0 {
+			continue
+		}
+		actual := "does not hold"
+		if err != nil {
+			actual = err.Error()
+		}
+		b.problems = append(b.problems, ConfigProblem{Field: c.field, Expected: c.text, Actual: actual, Msg: c.message})
+	}
+}
