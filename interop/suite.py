@@ -28,6 +28,7 @@ def checks(report, tools, work):
     yield "mini kimi-k3", lambda: written.synthesised(report, ckpt, "kimi-k3", "mini", mini)
     for family in ("kimi-linear", "kimi-linear-mxfp4", "llama"):
         yield "mini " + family, lambda: written.synthesised(report, ckpt, family, "mini", os.path.join(work, family))
+    yield "single files audited", lambda: documents.alone(report, ckpt, CORPUS)
     yield "audit of a mini", lambda: documents.mini(report, ckpt, mini)
     yield "full-size kimi-k3", lambda: documents.full(report, ckpt, full)
     yield "no such path", lambda: documents.refuses(report, ckpt, "audit", absent, "--json", status=3)
