@@ -207,17 +207,21 @@ func appendString(b []byte, s string) []byte {
 	const short = "\b\t\n\f\r\"\\"
 	const letter = `btnfr"\`
 	b = append(b, '"')
+	copied := 0
 	for i := range len(s) {
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' {
-			b = append(b, c)
-		} else if at := strings.IndexByte(short, c); at >= 0 {
+			continue
+		}
+		b = append(b, s[copied:i]...)
+		copied = i + 1
+		if at := strings.IndexByte(short, c); at >= 0 {
 			b = append(b, '\\', letter[at])
 		} else {
 			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 		}
 	}
-	return append(b, '"')
+	return append(append(b, s[copied:]...), '"')
 }
 
 // Header is the start of the file up to the data: length prefix, JSON and
