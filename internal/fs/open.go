@@ -1,7 +1,9 @@
 package fs
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 )
@@ -56,4 +58,35 @@ func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	return f, info, nil
+}
+
+// TooLargeError says that a file is over the size that its reader allows.
+type TooLargeError struct {
+	Path      string
+	Size, Max int64
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s: %d bytes are over the cap of %d", e.Path, e.Size, e.Max)
+}
+
+// ReadRegular reads a regular file of at most limit bytes whole. A file that
+// shrinks meanwhile is an unexpected EOF.
+func ReadRegular(path string, limit int64) ([]byte, error) {
+	f, info, err := OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.Size() > limit {
+		return nil, &TooLargeError{path, info.Size(), limit}
+	}
+	data := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, data); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+	}
+	return data, nil
 }

@@ -109,3 +109,32 @@ func FuzzSplit(f *testing.F) {
 		}
 	})
 }
+
+func TestMapAgainstGo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var m Map
+		want := map[Key]uint32{}
+		n := rapid.IntRange(0, 300).Draw(t, "n")
+		for i := range n {
+			k := Key{rapid.Uint32Range(0, 3).Draw(t, "p"), [Slots]uint32{rapid.Uint32Range(0, 9).Draw(t, "a"), rapid.Uint32Range(0, 9).Draw(t, "b")}}
+			old, added := m.Put(k, uint32(i))
+			if first, there := want[k]; there == added || (there && first != old) {
+				t.Fatalf("Put(%v) = %d, %v; want %d, %v", k, old, added, first, !there)
+			}
+			if added {
+				want[k] = uint32(i)
+			}
+		}
+		if m.Len() != len(want) {
+			t.Fatalf("%d pairs, want %d", m.Len(), len(want))
+		}
+		for k, v := range want {
+			if got, ok := m.Get(k); !ok || got != v {
+				t.Fatalf("Get(%v) = %d, %v; want %d", k, got, ok, v)
+			}
+		}
+		if _, ok := m.Get(Key{Pattern: 99}); ok {
+			t.Fatal("a key that nobody put")
+		}
+	})
+}

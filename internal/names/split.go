@@ -8,24 +8,24 @@ func Split(dst, name []byte) (text []byte, n [Slots]uint32, slots int) {
 	if bytes.IndexByte(name, Mark) >= 0 {
 		return append(dst, name...), n, 0
 	}
-	copied := 0
-	for at := 0; at < len(name); at++ {
-		if c := name[at] - '0'; c > 9 || (at > 0 && name[at-1] != '.') {
-			continue
+	copied, at := 0, 0
+	for at < len(name) {
+		if v, width := number(name[at:]); width > 0 {
+			dst = append(dst, name[copied:at]...)
+			dst = append(dst, Mark)
+			n[slots] = v
+			slots++
+			at += width
+			copied = at
+			if slots == Slots {
+				break
+			}
 		}
-		v, width := number(name[at:])
-		if width == 0 {
-			continue
-		}
-		dst = append(dst, name[copied:at]...)
-		dst = append(dst, Mark)
-		n[slots] = v
-		slots++
-		at += width
-		copied = at
-		if slots == Slots {
+		dot := bytes.IndexByte(name[at:], '.')
+		if dot < 0 {
 			break
 		}
+		at += dot + 1
 	}
 	return append(dst, name[copied:]...), n, slots
 }
