@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -40,13 +41,14 @@ type Collector struct {
 	scratch []byte
 	refetch map[string]struct{}
 	notes   map[string]struct{}
+	waived  map[string]struct{}
 	rules   []ruleUse
 }
 
 // checkState is what is known of one code.
 type checkState struct {
 	checked     bool
-	skips, gaps []string       // reasons
+	skips, gaps reasons
 	standing    [Error + 1]int // instances that count, by severity
 	ignored     int
 }
@@ -65,7 +67,7 @@ func NewCollector(opts CollectorOptions) *Collector {
 	}
 	c := &Collector{
 		opts: opts, codes: Codes(), index: map[string]int{},
-		groups: map[string]*group{}, refetch: map[string]struct{}{}, notes: map[string]struct{}{},
+		groups: map[string]*group{}, refetch: map[string]struct{}{}, notes: map[string]struct{}{}, waived: map[string]struct{}{},
 		rules: ruleUses(opts.Ignore, opts.Now),
 	}
 	c.states = make([]checkState, len(c.codes))
@@ -172,15 +174,20 @@ func (c *Collector) Checked(ids ...string) {
 
 // Skip says why a check does not apply to this checkpoint. That is no gap.
 func (c *Collector) Skip(id, reason string) {
-	c.each(id, func(s *checkState) { s.skips = addReason(s.skips, reason) })
+	c.each(id, func(s *checkState) { s.skips.add(reason) })
 }
 
 // Waive says by what the command line waived a check. That is no gap.
-func (c *Collector) Waive(id, reason string) { c.Skip(id, reason) }
+func (c *Collector) Waive(id, reason string) {
+	c.Skip(id, reason)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waived[reason] = struct{}{}
+}
 
 // Gap says why a check that was asked for could not be made, or not to its end.
 func (c *Collector) Gap(id, reason string) {
-	c.each(id, func(s *checkState) { s.gaps = addReason(s.gaps, reason) })
+	c.each(id, func(s *checkState) { s.gaps.add(reason) })
 }
 
 // Note adds a remark that belongs to no code.
@@ -206,16 +213,19 @@ func (c *Collector) each(glob string, do func(*checkState)) {
 	}
 }
 
-func addReason(reasons []string, reason string) []string {
-	if slices.Contains(reasons, reason) {
-		return reasons
+// reasons is a set, because thousands of files may give one each.
+type reasons map[string]struct{}
+
+func (r *reasons) add(reason string) {
+	if *r == nil {
+		*r = reasons{}
 	}
-	return append(reasons, reason)
+	(*r)[reason] = struct{}{}
 }
 
-// joinReasons gives the first reasons in natural order, and how many more there are.
-func joinReasons(reasons []string) string {
-	sorted := slices.SortedFunc(slices.Values(reasons), compareNatural)
+// String gives the first reasons in natural order, and how many more there are.
+func (r reasons) String() string {
+	sorted := slices.SortedFunc(maps.Keys(r), compareNatural)
 	if more := len(sorted) - shownExamples; more > 0 {
 		sorted = append(sorted[:shownExamples], fmt.Sprintf("%d more", more))
 	}

@@ -32,6 +32,7 @@ type Report struct {
 	Schema   string    `json:"schema"`
 	Path     string    `json:"path"`
 	PathHex  string    `json:"path_hex,omitempty"`
+	Dir      string    `json:"-"`        // the directory to which the files of findings are relative
 	Format   string    `json:"format"`   // safetensors, gguf, or "" when neither was recognised
 	Profile  string    `json:"profile"`  // "" when none was used
 	Identity string    `json:"identity"` // what the checkpoint is, in a few words for people
@@ -44,6 +45,7 @@ type Report struct {
 	Refetch  []string  `json:"refetch"` // files to fetch again, in natural order
 	Findings []Finding `json:"findings"`
 	Ignore   []RuleUse `json:"ignore"` // every entry of the ignore list
+	Waived   []string  `json:"waived"` // what the command line left out, in words
 	Notes    []string  `json:"notes"`
 }
 

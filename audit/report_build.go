@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,7 +9,8 @@ import (
 
 // Subject is what was audited.
 type Subject struct {
-	Path     string
+	Path     string // as it was given
+	Dir      string // to which the files of findings are relative, "" where that is Path
 	Format   string // FormatSafetensors, FormatGGUF, or "" when neither was recognised
 	Profile  string // name of the profile, "" for none
 	Identity string // "official Kimi K3 release", "structure only: no profile for …"
@@ -20,12 +22,13 @@ func (c *Collector) Report(s Subject) *Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := &Report{
-		Schema: Schema, Path: s.Path, Format: s.Format, Profile: s.Profile, Identity: s.Identity,
+		Schema: Schema, Path: s.Path, Dir: cmp.Or(s.Dir, s.Path), Format: s.Format, Profile: s.Profile, Identity: s.Identity,
 		Level: c.opts.Level, FailOn: c.opts.FailOn, Stats: s.Stats,
 		Checks:   make([]Check, 0, len(c.codes)),
 		Refetch:  slices.SortedFunc(maps.Keys(c.refetch), compareNatural),
 		Findings: c.findings(),
 		Ignore:   make([]RuleUse, 0, len(c.rules)),
+		Waived:   slices.SortedFunc(maps.Keys(c.waived), compareNatural),
 	}
 	for i := range c.codes {
 		check := c.check(i, s.Format)
@@ -59,25 +62,16 @@ func (c *Collector) findings() []Finding {
 // check says how the check of a code ended.
 func (c *Collector) check(i int, format string) Check {
 	code, s := &c.codes[i], &c.states[i]
-	check := Check{ID: code.ID, Title: code.Title, Status: StatusPass}
+	check := Check{ID: code.ID, Title: code.Title, Status: s.status(), Reason: s.passReason()}
+	unasked := c.unasked(code, format)
 	switch {
-	case s.standing[Error] > 0:
-		check.Status = StatusFail
-	case s.standing[Warning] > 0:
-		check.Status = StatusWarn
-	}
-	found := s.ignored+s.standing[Info]+s.standing[Warning]+s.standing[Error] > 0
-	switch {
-	case len(s.gaps) > 0:
-		check.Gap, check.Reason = true, joinReasons(s.gaps)
-	case len(s.skips) > 0 && !found:
-		check.Status, check.Reason = StatusSkip, joinReasons(s.skips)
-	case found:
-		check.Reason = passReason(s)
-	case code.Format != "" && code.Format != format:
-		check.Status, check.Reason = StatusSkip, "speaks of "+code.Format+" alone"
-	case !c.opts.Level.Has(code.Level):
-		check.Status, check.Reason = StatusSkip, "decided at level "+code.Level.String()
+	case len(s.gaps) > 0 && unasked == "":
+		check.Gap, check.Reason = true, s.gaps.String()
+	case s.found():
+	case len(s.skips) > 0:
+		check.Status, check.Reason = StatusSkip, s.skips.String()
+	case unasked != "":
+		check.Status, check.Reason = StatusSkip, unasked
 	case !s.checked:
 		check.Gap, check.Reason = true, "not checked"
 	}
@@ -87,8 +81,34 @@ func (c *Collector) check(i int, format string) Check {
 	return check
 }
 
+// unasked says why a code is not asked for at this format and level, "" when it is.
+func (c *Collector) unasked(code *Code, format string) string {
+	switch {
+	case code.Format != "" && code.Format != format:
+		return "speaks of " + code.Format + " alone"
+	case !c.opts.Level.Has(code.Level):
+		return "decided at level " + code.Level.String()
+	}
+	return ""
+}
+
+func (s *checkState) found() bool {
+	return s.ignored+s.standing[Info]+s.standing[Warning]+s.standing[Error] > 0
+}
+
+// status is that of a check that was made.
+func (s *checkState) status() Status {
+	switch {
+	case s.standing[Error] > 0:
+		return StatusFail
+	case s.standing[Warning] > 0:
+		return StatusWarn
+	}
+	return StatusPass
+}
+
 // passReason names the findings in spite of which a check passed.
-func passReason(s *checkState) string {
+func (s *checkState) passReason() string {
 	switch {
 	case s.standing[Error]+s.standing[Warning] > 0:
 		return ""
@@ -135,8 +155,8 @@ func (c *Collector) allNotes(rules []RuleUse) []string {
 	for _, r := range rules {
 		switch r.Status {
 		case RuleExpired:
-			notes = append(notes, fmt.Sprintf("ignore entry %d (%s, %s) expired on %s: %s again",
-				r.Entry, r.ID, r.Reason, r.Until, counted(r.Matched)))
+			notes = append(notes, fmt.Sprintf("ignore entry %d (%s, %s) expired on %s: %s",
+				r.Entry, r.ID, r.Reason, r.Until, countedAgain(r.Matched)))
 		case RuleUnmatched:
 			notes = append(notes, fmt.Sprintf("ignore entry %d (%s, %s) matched nothing", r.Entry, r.ID, r.Reason))
 		}
@@ -144,9 +164,12 @@ func (c *Collector) allNotes(rules []RuleUse) []string {
 	return notes
 }
 
-func counted(n int) string {
-	if n == 1 {
-		return "1 finding counts"
+func countedAgain(n int) string {
+	switch n {
+	case 0:
+		return "there is nothing left that it would ignore"
+	case 1:
+		return "1 finding counts again"
 	}
-	return thousands(int64(n)) + " findings count"
+	return thousands(int64(n)) + " findings count again"
 }
