@@ -101,14 +101,13 @@ type ignoreEntry struct {
 
 func parseEntries(data []byte) ([]ignoreEntry, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
-	if d.PeekKind() != '[' {
-		if _, err := d.ReadToken(); err != nil {
-			return nil, jsonError(0, err)
-		}
-		return nil, &IgnoreError{Msg: "want a JSON array of entries"}
-	}
-	if _, err := d.ReadToken(); err != nil {
+	switch token, err := d.ReadToken(); {
+	case err == io.EOF:
+		return nil, &IgnoreError{Msg: "nothing in it; a list without entries is []"}
+	case err != nil:
 		return nil, jsonError(0, err)
+	case token.Kind() != '[':
+		return nil, &IgnoreError{Msg: "want a JSON array of entries"}
 	}
 	var entries []ignoreEntry
 	for d.PeekKind() != ']' {
