@@ -32,21 +32,21 @@ func writeDocument(w io.Writer, v any) error {
 // printable is a copy of the report in which every text is UTF-8.
 func (r *Report) printable() *Report {
 	p := *r
-	p.Path, p.PathHex = printableName(r.Path)
+	p.Path, p.PathHex = printableName(r.Path, r.PathHex)
 	p.Profile, p.Identity = printableText(r.Profile), printableText(r.Identity)
 	p.Checks = mapped(r.Checks, func(c Check) Check {
 		c.Reason = printableText(c.Reason)
 		return c
 	})
 	p.Refetch = mapped(r.Refetch, printableText)
-	p.Notes = mapped(r.Notes, printableText)
+	p.Waived, p.Notes = mapped(r.Waived, printableText), mapped(r.Notes, printableText)
 	p.Findings = mapped(r.Findings, printableFinding)
 	return &p
 }
 
 func printableFinding(f Finding) Finding {
-	f.File, f.FileHex = printableName(f.File)
-	f.Tensor, f.TensorHex = printableName(f.Tensor)
+	f.File, f.FileHex = printableName(f.File, f.FileHex)
+	f.Tensor, f.TensorHex = printableName(f.Tensor, f.TensorHex)
 	f.Expected, f.Actual = printableText(f.Expected), printableText(f.Actual)
 	f.Message, f.Fix = printableText(f.Message), printableText(f.Fix)
 	f.Examples = mapped(f.Examples, printableExample)
@@ -54,8 +54,8 @@ func printableFinding(f Finding) Finding {
 }
 
 func printableExample(e Example) Example {
-	e.File, e.FileHex = printableName(e.File)
-	e.Tensor, e.TensorHex = printableName(e.Tensor)
+	e.File, e.FileHex = printableName(e.File, e.FileHex)
+	e.Tensor, e.TensorHex = printableName(e.Tensor, e.TensorHex)
 	e.Expected, e.Actual = printableText(e.Expected), printableText(e.Actual)
 	e.Message, e.Fix = printableText(e.Message), printableText(e.Fix)
 	return e
@@ -70,10 +70,10 @@ func mapped[T any](from []T, by func(T) T) []T {
 }
 
 // printableName gives a name as UTF-8, and its bytes in hex where that is not the
-// name itself.
-func printableName(name string) (text, bytes string) {
+// name itself. A report that was read from JSON brings the hex along.
+func printableName(name, known string) (text, bytes string) {
 	if utf8.ValidString(name) {
-		return name, ""
+		return name, known
 	}
 	return printableText(name), hex.EncodeToString([]byte(name))
 }
@@ -87,8 +87,8 @@ func printableText(text string) string {
 }
 
 // escapeUnsafe writes characters of a JSON document that a terminal might obey
-// (DEL, the C1 controls, the bidi controls, the line separators) as \u escapes. They occur
-// within strings alone, and the other controls are escaped already.
+// (DEL, the C1 controls, the bidi controls, the line separators) as \u escapes.
+// They occur within strings alone, and the other controls are escaped already.
 func escapeUnsafe(document []byte) []byte {
 	if !strings.ContainsFunc(string(document), unsafeRune) {
 		return document
