@@ -28,6 +28,8 @@ const (
 	FormatGGUF        = "gguf"
 )
 
+//go:generate go run ./internal/gendocs -o ../docs/audit-codes.md
+
 // Codes gives every code, in the order of the contract.
 func Codes() []Code {
 	return slices.Concat(
