@@ -30,14 +30,14 @@ const (
 
 //go:generate go run ./internal/gendocs -o ../docs/audit-codes.md
 
-// Codes gives every code, in the order of the contract.
+// Codes gives every code, in the order of the contract, in a slice of the caller's own.
 func Codes() []Code {
 	return slices.Concat(
-		fileCodes(), securityCodes(),
-		safetensorsCodes(), ggufCodes(),
-		indexCodes(), configCodes(),
-		quantCodes(), modelCodes(),
-		valueCodes(), hashCodes(),
+		fileCodes, securityCodes,
+		safetensorsCodes, ggufCodes,
+		indexCodes, configCodes,
+		quantCodes, modelCodes,
+		valueCodes, hashCodes,
 	)
 }
 

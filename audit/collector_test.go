@@ -356,3 +356,27 @@ func BenchmarkAdd(b *testing.B) {
 		c.Add(all[i%len(all)])
 	}
 }
+
+func TestNotesStandOnce(t *testing.T) {
+	c := clean(CollectorOptions{})
+	for range 2 {
+		c.Note("part 10 was renamed")
+		c.Note("part 9 was renamed")
+	}
+	if diff := cmp.Diff([]string{"part 9 was renamed", "part 10 was renamed"}, c.Report(subject).Notes); diff != "" {
+		t.Error(diff)
+	}
+	if !c.Level().Has(LevelHeaders) {
+		t.Errorf("level %v", c.Level())
+	}
+}
+
+func TestFormatThatWasNotRecognised(t *testing.T) {
+	c := NewCollector(CollectorOptions{Level: LevelHeaders.complete(), Now: today})
+	c.Add(Finding{ID: "FS001", Message: "no such directory"})
+	c.Skip("*", "there is no checkpoint")
+	r := c.Report(Subject{Path: "nowhere"})
+	if r.Verdict != Fail || r.Summary.Passed != 0 || r.Summary.Gaps != 0 || r.Summary.Skipped != len(Codes())-1 {
+		t.Errorf("verdict %v, summary %+v", r.Verdict, r.Summary)
+	}
+}

@@ -102,7 +102,7 @@ type ignoreEntry struct {
 func parseEntries(data []byte) ([]ignoreEntry, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	switch token, err := d.ReadToken(); {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return nil, &IgnoreError{Msg: "nothing in it; a list without entries is []"}
 	case err != nil:
 		return nil, jsonError(0, err)
@@ -123,7 +123,7 @@ func parseEntries(data []byte) ([]ignoreEntry, error) {
 	if _, err := d.ReadToken(); err != nil {
 		return nil, jsonError(0, err)
 	}
-	if _, err := d.ReadToken(); err != io.EOF {
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, &IgnoreError{Msg: "something follows the list"}
 	}
 	return entries, nil
