@@ -29,6 +29,9 @@ func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 // shown is a path as a person may read and copy it.
 func shown(path string) string { return ui.Escape(path) }
 
+// parent is the directory that a new directory would lie in.
+func parent(path string) string { return filepath.Dir(filepath.Clean(path)) }
+
 // exists reports whether anything is at path, a dangling link included.
 func exists(path string) bool {
 	_, err := os.Lstat(filepath.Clean(path))
