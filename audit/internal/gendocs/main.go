@@ -1,4 +1,4 @@
-// Gendocs writes the documentation of the codes of ckpt audit out of their table.
+// Command gendocs writes the documentation of the codes of ckpt audit out of their table.
 //
 //	go run ./audit/internal/gendocs -o docs/audit-codes.md
 package main
