@@ -4,13 +4,10 @@
 package hfconfig
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"ckpt/internal/jsonedit"
 )
@@ -118,7 +115,7 @@ func cut(edits []jsonedit.Edit, config []byte, pointer string, keep func(i int, 
 	if err != nil || !ok || raw[0] != '[' {
 		return edits, err
 	}
-	elements, err := elements(raw)
+	elements, err := jsonedit.Elements(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", pointer, err)
 	}
@@ -133,21 +130,4 @@ func cut(edits []jsonedit.Edit, config []byte, pointer string, keep func(i int, 
 		}
 	}
 	return append(edits, jsonedit.Edit{Pointer: pointer, Value: jsonedit.Array(raw, kept)}), nil
-}
-
-// elements are the texts of an array's elements.
-func elements(array []byte) ([]string, error) {
-	var out []string
-	d := jsontext.NewDecoder(bytes.NewReader(array))
-	if _, err := d.ReadToken(); err != nil {
-		return nil, err
-	}
-	for d.PeekKind() != ']' {
-		v, err := d.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, string(v))
-	}
-	return out, nil
 }

@@ -131,11 +131,32 @@ func tokenText(text []byte, tok jsontext.Token) []byte {
 // Array writes an array in the manner of old, an array of the same text: its
 // elements one a line with old's indentation, or all on one line.
 func Array(old []byte, elements []string) string {
+	flat := "[" + strings.Join(elements, ", ") + "]"
+	if len(old) < 2 || old[0] != '[' {
+		return flat
+	}
 	open := len(old) - len(bytes.TrimLeft(old[1:], " \t\r\n"))
 	inner := string(old[1:open])
 	if open >= len(old)-1 || !strings.Contains(inner, "\n") || len(elements) == 0 {
-		return "[" + strings.Join(elements, ", ") + "]"
+		return flat
 	}
 	last := len(bytes.TrimRight(old[:len(old)-1], " \t\r\n"))
 	return "[" + inner + strings.Join(elements, ","+inner) + string(old[last:])
+}
+
+// Elements are the texts of an array's elements.
+func Elements(array []byte) ([]string, error) {
+	var out []string
+	d := jsontext.NewDecoder(bytes.NewReader(array))
+	if tok, err := d.ReadToken(); err != nil || tok.Kind() != '[' {
+		return nil, errors.Join(err, errors.New("not an array"))
+	}
+	for d.PeekKind() != ']' {
+		v, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, string(v))
+	}
+	return out, nil
 }

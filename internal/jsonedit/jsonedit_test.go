@@ -125,3 +125,15 @@ func keys(m map[string]string) []string {
 	}
 	return out
 }
+
+func TestElements(t *testing.T) {
+	got, err := Elements([]byte(`[1, "a,b", [2, 3], {"x": 1e5}]`))
+	if err != nil || len(got) != 4 || got[1] != `"a,b"` || got[2] != "[2, 3]" {
+		t.Errorf("%q %v", got, err)
+	}
+	for _, text := range []string{``, `1`, `{}`, `[1`, `[1,]`} {
+		if got, err := Elements([]byte(text)); err == nil {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,9 +41,9 @@ type config struct {
 	maxShard        int64
 }
 
-// configOf is the family's config.json with the changes that opts ask for.
-func configOf(family string, opts Options) (*config, error) {
-	text, err := data.ReadFile("configs/" + family + ".json")
+// configOf is the config.json of that name with the changes that opts ask for.
+func configOf(name string, opts Options) (*config, error) {
+	text, err := data.ReadFile("configs/" + name + ".json")
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +52,9 @@ func configOf(family string, opts Options) (*config, error) {
 	case opts.Full && opts.Preset != "":
 		return nil, optionError("the full size and preset %q exclude each other", opts.Preset)
 	case !opts.Full && opts.Preset == "":
-		return nil, optionError("either the full size or a preset is needed: %s", strings.Join(Presets(family), ", "))
+		return nil, optionError("either the full size or a preset is needed: %s", strings.Join(presets(name), ", "))
 	case !opts.Full:
-		if err := c.apply(family, opts.Preset); err != nil {
+		if err := c.apply(name, opts.Preset); err != nil {
 			return nil, err
 		}
 	}
@@ -66,32 +66,42 @@ func configOf(family string, opts Options) (*config, error) {
 
 // Presets are the small variants of a family.
 func Presets(family string) []string {
+	l, err := layoutOf(family)
+	if err != nil {
+		return nil
+	}
+	return presets(l.Config)
+}
+
+func presets(config string) []string {
 	files, _ := data.ReadDir("presets") // embedded: cannot fail
 	var out []string
 	for _, f := range files {
-		if of, name, ok := strings.Cut(strings.TrimSuffix(f.Name(), ".json"), "."); ok && of == family {
+		if of, name, ok := strings.Cut(strings.TrimSuffix(f.Name(), ".json"), "."); ok && of == config {
 			out = append(out, name)
 		}
 	}
 	return out
 }
 
-// apply changes the config by a preset: presets/FAMILY.NAME.json.
-func (c *config) apply(family, name string) error {
-	raw, err := data.ReadFile(path.Join("presets", family+"."+name+".json"))
-	if err != nil || strings.ContainsAny(name, "/.") {
-		return optionError("%s has no preset %q: one of %s", family, name, strings.Join(Presets(family), ", "))
+// apply changes the config by a preset: presets/CONFIG.NAME.json.
+func (c *config) apply(config, name string) error {
+	if !slices.Contains(presets(config), name) {
+		return optionError("no preset is called %q: one of %s", name, strings.Join(presets(config), ", "))
+	}
+	file := "presets/" + config + "." + name + ".json"
+	raw, err := data.ReadFile(file)
+	if err != nil {
+		return err
 	}
 	var p preset
 	if err := json.Unmarshal(raw, &p, json.RejectUnknownMembers(true)); err != nil {
-		return fmt.Errorf("preset %s of %s: %w", name, family, err)
+		return fmt.Errorf("%s: %w", file, err)
 	}
-	var edits []jsonedit.Edit
 	for pointer, value := range p.Config {
-		edits = append(edits, jsonedit.Edit{Pointer: pointer, Value: string(value)})
-	}
-	if c.text, err = jsonedit.Replace(c.text, edits); err != nil {
-		return fmt.Errorf("preset %s of %s: %w", name, family, err)
+		if err := c.set(pointer, string(value)); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
 	}
 	c.preset, c.maxShard = name, p.MaxShard
 	return nil
@@ -130,14 +140,12 @@ func (c *config) extend(n int) error {
 		"/linear_attn_config/kda_layers":       linear,
 	} {
 		for _, section := range []string{"", "/text_config"} {
-			old, ok, err := jsonedit.Find(c.text, section+field)
+			_, ok, err := jsonedit.Find(c.text, section+field)
+			if err == nil && ok {
+				err = c.set(section+field, "["+strings.Join(list, ",")+"]")
+			}
 			if err != nil {
 				return err
-			}
-			if ok {
-				if err := c.set(section+field, jsonedit.Array(old, list)); err != nil {
-					return err
-				}
 			}
 		}
 	}
@@ -193,7 +201,24 @@ func (c *config) setNumber(field string, n int) error {
 	return fmt.Errorf("config: %s: %w", field, jsonedit.ErrAbsent)
 }
 
-func (c *config) set(pointer, value string) (err error) {
-	c.text, err = jsonedit.Replace(c.text, []jsonedit.Edit{{Pointer: pointer, Value: value}})
-	return err
+// set puts a value in the place of one; an array keeps the indentation of the
+// old.
+func (c *config) set(pointer, value string) error {
+	if strings.HasPrefix(value, "[") {
+		old, _, err := jsonedit.Find(c.text, pointer)
+		if err != nil {
+			return err
+		}
+		elements, err := jsonedit.Elements([]byte(value))
+		if err != nil {
+			return err
+		}
+		value = jsonedit.Array(old, elements)
+	}
+	text, err := jsonedit.Replace(c.text, []jsonedit.Edit{{Pointer: pointer, Value: value}})
+	if err != nil {
+		return err
+	}
+	c.text = text
+	return nil
 }

@@ -16,11 +16,12 @@ type layout struct {
 	Schema  string  `json:"schema"`
 	Note    string  `json:"note"`
 	Profile string  `json:"profile"` // of package model
+	Config  string  `json:"config"`  // of configs/, and of its presets
 	Name    string  `json:"name"`    // of files whose part has none of its own
 	Groups  []group `json:"groups"`
 
 	// MaxShard fills files up to so many bytes of tensors, in the order of the
-	// groups. 0: a part is a file.
+	// groups; a single file then has the usual name. 0: a part is a file.
 	MaxShard int64 `json:"max_shard"`
 	// Index is nil where a checkpoint has none.
 	Index *indexOrder `json:"index"`

@@ -46,6 +46,9 @@ func (s *shard) specs() []safetensors.Spec {
 	return out
 }
 
+// singleFile is the name of a checkpoint's only file.
+const singleFile = "model.safetensors"
+
 // shards deals the families' tensors out to files.
 func (l *layout) shards(families []*family) ([]*shard, error) {
 	var all []*shard
@@ -61,6 +64,9 @@ func (l *layout) shards(families []*family) ([]*shard, error) {
 	all = slices.DeleteFunc(all, func(s *shard) bool { return len(s.tensors) == 0 })
 	if l.MaxShard > 0 {
 		all = refill(all, l.MaxShard)
+		if len(all) == 1 {
+			all[0].name = singleFile
+		}
 	}
 	for i, s := range all {
 		s.number = i + 1

@@ -131,12 +131,12 @@ func newPlan(family string, opts Options) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{opts: opts, layout: l}
-	c, err := configOf(family, opts)
+	c, err := configOf(l.Config, opts)
 	if err != nil {
 		return nil, err
 	}
 	p.config = c.text
-	if c.maxShard > 0 {
+	if c.maxShard > 0 && l.MaxShard > 0 {
 		l.MaxShard = c.maxShard
 	}
 	families, err := familiesOf(l.Profile, p.config)
