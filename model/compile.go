@@ -302,7 +302,10 @@ func (c *compiler) prefixes() error {
 			return placed(err, "match.names[%d]", i)
 		}
 	}
-	c.p.evidence.names = c.doc.Match.Names
+	c.p.evidence.names, c.p.evidence.known = c.doc.Match.Names, c.doc.Match.Known
+	if k := c.doc.Match.Known; !(0 <= k && k <= 1) {
+		return fmt.Errorf("match.known: %g is not in 0…1", k)
+	}
 	return nil
 }
 

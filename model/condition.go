@@ -28,6 +28,8 @@ func parseRef(text string) (ref, error) {
 type located struct {
 	config *Config
 	base   map[string]string // section to dotted path; a section that is absent has none
+
+	instead map[ref]jsontext.Value // values that count in place of the config's
 }
 
 // locate finds the sections. An optional one may be absent; of one that is
@@ -82,6 +84,9 @@ func (l *located) path(r ref) string {
 // of the first place when there is none.
 func (l *located) lookup(refs []ref) (v Value, path string, ok bool) {
 	for _, r := range refs {
+		if raw, there := l.instead[r]; there {
+			return Value{raw: raw}, l.path(r), true
+		}
 		if _, there := l.base[r.section]; !there {
 			continue
 		}

@@ -3,6 +3,8 @@ package model
 import (
 	"fmt"
 	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -38,6 +40,11 @@ type Instance struct {
 	Families []*Family           // in the order of the profile
 	Tie      *Tie                // nil where the family has no tied head
 	Release  *Release            // nil unless the config has the sizes of the official release
+	// Differences are the fields in which the config differs from that of the
+	// release, if the profile records one. They are no faults: a member of the
+	// family may have other sizes. Where the files turn out to be official ones
+	// they are; see [Profile.InstantiateRelease].
+	Differences []ConfigProblem
 
 	bindings map[nameKey]*Binding
 }
@@ -95,6 +102,10 @@ func (in *Instance) Family(pattern string) (*Family, bool) {
 // problem leaves its sizes open; every problem that can be seen is reported.
 // Work and memory are bounded whatever the config says.
 func (p *Profile) Instantiate(v View) (*Instance, []ConfigProblem) {
+	return p.instantiate(v, nil)
+}
+
+func (p *Profile) instantiate(v View, instead map[ref]jsontext.Value) (*Instance, []ConfigProblem) {
 	if v.Config == nil {
 		return nil, []ConfigProblem{{Field: "config.json", Expected: "an object", Actual: "absent",
 			Msg: "there is no config to take sizes from", Bounds: true}}
@@ -103,7 +114,7 @@ func (p *Profile) Instantiate(v View) (*Instance, []ConfigProblem) {
 		bindings: map[nameKey]*Binding{}}}
 	b.scope = scope{ints: b.in.Vars, lists: map[string][]int64{}}
 	b.at, b.problems = p.locate(v.Config)
-	b.stuck = len(b.problems) > 0
+	b.at.instead, b.stuck = instead, len(b.problems) > 0
 	for _, step := range []func(){b.fields, b.lets, b.sets, b.requirements, b.checks} {
 		step()
 	}
@@ -116,10 +127,19 @@ func (p *Profile) Instantiate(v View) (*Instance, []ConfigProblem) {
 	if b.stuck {
 		return nil, b.problems
 	}
-	if p.Release != nil && p.Release.is(b.at, &b.scope) {
-		b.in.Release = p.Release
-	}
+	b.release()
 	return b.in, b.problems
+}
+
+func (b *builder) release() {
+	r := b.p.Release
+	if r == nil {
+		return
+	}
+	b.in.Differences = r.differences(b.p, b.at, &b.scope)
+	if len(b.in.Differences) == 0 {
+		b.in.Release = r
+	}
 }
 
 // builder makes an instance step by step and collects problems. Steps that
@@ -146,102 +166,6 @@ func (b *builder) wants(when *expr) bool {
 	}
 	n, err := when.eval(&b.scope)
 	return err == nil && n != 0
-}
-
-func (b *builder) fields() {
-	for _, s := range b.p.sections {
-		_, found := b.at.base[s.name]
-		b.in.Vars[s.name] = truth(found)
-	}
-	for i := range b.p.fields {
-		f := &b.p.fields[i]
-		if b.wants(f.when) && b.reachable(f) {
-			b.field(f)
-		}
-	}
-}
-
-// reachable is false for a field whose section is missing, which is a problem
-// of its own.
-func (b *builder) reachable(f *field) bool {
-	return slices.ContainsFunc(f.paths, func(r ref) bool { _, ok := b.at.base[r.section]; return ok })
-}
-
-func (b *builder) field(f *field) {
-	v, path, ok := b.at.lookup(f.paths)
-	problem := ConfigProblem{Field: path, Expected: f.expected(), Actual: "absent", Bounds: true}
-	if !ok || v.IsNull() {
-		if f.fallback == nil {
-			problem.Msg = path + " is missing"
-			b.fail(problem)
-			return
-		}
-		n, err := f.fallback.eval(&b.scope)
-		if err == nil {
-			err = f.check(n)
-		}
-		if err != nil {
-			problem.Msg = fmt.Sprintf("%s is missing, and its default cannot be: %v", path, err)
-			b.fail(problem)
-			return
-		}
-		b.in.Vars[f.name] = n
-		return
-	}
-	if err := f.read(v, &b.scope); err != nil {
-		problem.Actual, problem.Msg = v.String(), fmt.Sprintf("%s: %v", path, err)
-		b.fail(problem)
-	}
-}
-
-func (f *field) expected() string {
-	switch f.kind {
-	case "bool":
-		return "true or false"
-	case "ints":
-		return fmt.Sprintf("a list of at most %d integers in %d…%d", f.longest, f.min, f.max)
-	}
-	return fmt.Sprintf("an integer in %d…%d", f.min, f.max)
-}
-
-func (f *field) check(n int64) error {
-	if f.kind != "bool" && (n < f.min || n > f.max) {
-		return fmt.Errorf("%d is not in %d…%d", n, f.min, f.max)
-	}
-	return nil
-}
-
-func (f *field) read(v Value, to *scope) error {
-	switch f.kind {
-	case "bool":
-		b, ok := v.Bool()
-		if !ok {
-			return fmt.Errorf("must be true or false, is %s", v)
-		}
-		to.ints[f.name] = truth(b)
-		return nil
-	case "ints":
-		list, err := v.Ints(f.longest)
-		if err != nil {
-			return err
-		}
-		for i, n := range list {
-			if err := f.check(n); err != nil {
-				return fmt.Errorf("entry %d: %w", i, err)
-			}
-		}
-		to.lists[f.name] = list
-		return nil
-	}
-	n, err := v.Int()
-	if err == nil {
-		err = f.check(n)
-	}
-	if err != nil {
-		return err
-	}
-	to.ints[f.name] = n
-	return nil
 }
 
 func (b *builder) lets() {

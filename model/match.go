@@ -75,16 +75,16 @@ type weight struct {
 
 func (p *Profile) weigh(v View, counts map[nameKey]int) weight {
 	config, configReason := p.weighConfig(v.Config)
-	named, nameReason := p.weighNames(counts)
+	named, known, nameReason := p.weighNames(counts)
 	w := weight{confidence: (config + named) / 2, reasons: []string{configReason, nameReason}}
 	switch {
 	case v.Config == nil && len(counts) == 0:
 	case v.Config == nil:
-		w.fits = named >= leastNamesAlone
+		w.fits = known >= leastNamesAlone
 	case len(counts) == 0:
 		w.fits = config >= leastConfigAlone
 	default:
-		w.fits = config >= leastConfig && named >= leastNames
+		w.fits = config >= leastConfig && named >= leastNames && known >= p.evidence.known
 	}
 	return w
 }
@@ -124,28 +124,29 @@ func (p *Profile) weighConfig(c *Config) (float64, string) {
 	return float64(met) / float64(wanted), reason
 }
 
-// weighNames gives the share of tensors that have a pattern of the profile,
-// halved when none of its telling patterns is among them.
-func (p *Profile) weighNames(counts map[nameKey]int) (float64, string) {
+// weighNames gives the share of tensors whose names the profile has, and how
+// much that says: names without any telling pattern count half, and telling
+// patterns count even where a mass of names is strange.
+func (p *Profile) weighNames(counts map[nameKey]int) (named, known float64, reason string) {
 	if len(counts) == 0 {
-		return 0, "there are no names"
+		return 0, 0, "there are no names"
 	}
 	d := p.discover(counts)
-	reason := fmt.Sprintf("%d of %d tensors have its names, %d of its %d telling patterns are there",
-		d.known, d.tensors, d.telling, len(p.evidence.names))
+	telling := len(p.evidence.names)
+	reason = fmt.Sprintf("%d of %d tensors have its names, %d of %d telling patterns are there",
+		d.known, d.tensors, d.telling, telling)
 	for _, prefix := range p.prefixes {
 		if value := d.prefixes[prefix.Name]; value != prefix.Options[0] && d.known > 0 {
 			reason += fmt.Sprintf(", prefix %q in place of %q", value, prefix.Options[0])
 		}
 	}
-	if d.tensors == 0 {
-		return 0, reason
+	if d.tensors > 0 {
+		known = float64(d.known) / float64(d.tensors)
 	}
-	share := float64(d.known) / float64(d.tensors)
 	if d.telling == 0 {
-		share /= 2
+		return known / 2, known, reason
 	}
-	return share, reason
+	return max(known, float64(d.telling)/float64(telling)), known, reason
 }
 
 // String gives a pattern's text as a person reads it, {} for each number.

@@ -1,7 +1,8 @@
 package model
 
 import (
-	"maps"
+	"slices"
+	"strings"
 )
 
 // maxCombinations bounds how many ways of filling in prefixes are tried.
@@ -42,18 +43,61 @@ func (p *Profile) usualPrefixes() map[string]string {
 	return values
 }
 
+// options gives what each prefix may be: the profile's options, and for one
+// that may be anything what stands before a telling pattern in the names.
+func (p *Profile) options(counts map[nameKey]int) [][]string {
+	all := make([][]string, len(p.prefixes))
+	for i, prefix := range p.prefixes {
+		all[i] = prefix.Options
+	}
+	for i, prefix := range p.prefixes {
+		if found := p.foreign(prefix, all, counts); found != "" {
+			all[i] = append(slices.Clone(all[i]), found)
+		}
+	}
+	return all
+}
+
+// foreign finds the commonest prefix in the names that is none of the options.
+func (p *Profile) foreign(prefix prefix, all [][]string, counts map[nameKey]int) (best string) {
+	mark := "{" + prefix.Name + "}"
+	votes := map[string]int{}
+	for _, pattern := range p.evidence.names {
+		rest, ok := strings.CutPrefix(pattern, mark)
+		if !ok || !prefix.Any {
+			continue
+		}
+		p.combinations(all, func(values map[string]string) {
+			tail, ok := p.key(rest, values)
+			for name, n := range counts {
+				before, found := strings.CutSuffix(name.text, tail.text)
+				if ok && found && name.slots == tail.slots && strings.HasSuffix(before, ".") {
+					votes[before] += n
+				}
+			}
+		})
+	}
+	for before, n := range votes {
+		if !slices.Contains(prefix.Options, before) && !strings.ContainsAny(before, "{}") &&
+			(n > votes[best] || n == votes[best] && before < best) {
+			best = before
+		}
+	}
+	return best
+}
+
 // combinations calls do with every way of filling in the prefixes, the usual
 // one first. The map is do's to keep.
-func (p *Profile) combinations(do func(map[string]string)) {
+func (p *Profile) combinations(options [][]string, do func(map[string]string)) {
 	total := 1
-	for _, prefix := range p.prefixes {
-		total *= len(prefix.Options)
+	for _, list := range options {
+		total *= len(list)
 	}
 	for n := range total {
-		values, rest := make(map[string]string, len(p.prefixes)), n
-		for _, prefix := range p.prefixes {
-			values[prefix.Name] = prefix.Options[rest%len(prefix.Options)]
-			rest /= len(prefix.Options)
+		values, rest := make(map[string]string, len(options)), n
+		for i, list := range options {
+			values[p.prefixes[i].Name] = list[rest%len(list)]
+			rest /= len(list)
 		}
 		do(values)
 	}
@@ -62,18 +106,17 @@ func (p *Profile) combinations(do func(map[string]string)) {
 // discovery is what the names of a checkpoint say about a profile.
 type discovery struct {
 	prefixes map[string]string
-	telling  int // of the profile's identifying patterns, those present
+	telling  int // of the profile's telling patterns, those present
 	known    int // tensors whose pattern the profile has
 	tensors  int
-	patterns []string // the identifying patterns, resolved
 }
 
 // discover finds the prefixes under which most tensors are known.
 func (p *Profile) discover(counts map[nameKey]int) discovery {
-	var best discovery
-	p.combinations(func(values map[string]string) {
+	best := discovery{known: -1}
+	p.combinations(p.options(counts), func(values map[string]string) {
 		d := p.count(values, counts)
-		if best.prefixes == nil || d.known > best.known || d.known == best.known && d.telling > best.telling {
+		if d.known > best.known || d.known == best.known && d.telling > best.telling {
 			best = d
 		}
 	})
@@ -84,7 +127,7 @@ func (p *Profile) discover(counts map[nameKey]int) discovery {
 }
 
 func (p *Profile) count(values map[string]string, counts map[nameKey]int) discovery {
-	d := discovery{prefixes: maps.Clone(values)}
+	d := discovery{prefixes: values}
 	seen := map[nameKey]bool{}
 	for i := range p.families {
 		f := &p.families[i]

@@ -140,6 +140,7 @@ type sectionJSON struct {
 type evidenceJSON struct {
 	Config []conditionJSON `json:"config"`
 	Names  []string        `json:"names"`
+	Known  float64         `json:"known"` // least share of tensors whose names the profile has
 }
 
 type fieldJSON struct {
@@ -231,11 +232,13 @@ type section struct {
 type prefix struct {
 	Name    string   `json:"name"`
 	Options []string `json:"options"` // the usual one first
+	Any     bool     `json:"any"`     // others are looked for in the names
 }
 
 type evidence struct {
 	config []condition
 	names  []string
+	known  float64
 }
 
 type field struct {

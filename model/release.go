@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Release is an official release as a profile records it. Zero values mean
@@ -21,6 +23,7 @@ type Release struct {
 
 	identity []condition
 	when     *expr
+	whenText string
 }
 
 // ReleaseTotals counts what an official release holds. Sizes are in bytes.
@@ -98,7 +101,7 @@ func (c *compiler) release() error {
 	c.p.Release = &Release{Repo: doc.Repo, Revision: doc.Revision, Totals: doc.Totals,
 		ConfigSHA256: doc.ConfigSHA256, ConfigBytes: doc.ConfigBytes,
 		IndexSHA256: doc.IndexSHA256, IndexBytes: doc.IndexBytes, Files: doc.Files,
-		identity: identity, when: when}
+		identity: identity, when: when, whenText: doc.When}
 	return nil
 }
 
@@ -108,17 +111,55 @@ func isSHA256(s string) bool {
 	return err == nil && (len(b) == 32 || len(b) == 0)
 }
 
-// is reports whether the config is that of the release.
-func (r *Release) is(at *located, in *scope) bool {
+// differences lists the fields in which the config is not that of the release.
+func (r *Release) differences(p *Profile, at *located, in *scope) []ConfigProblem {
+	var list []ConfigProblem
+	for i := range r.identity {
+		c := &r.identity[i]
+		if ok, path, actual := c.holds(at); !ok {
+			list = append(list, ConfigProblem{Field: path, Expected: c.expected(), Actual: actual,
+				Msg: fmt.Sprintf("%s is %s; the release of %s has %s", path, actual, p.Title, c.expected())})
+		}
+	}
 	if r.when != nil {
 		if n, err := r.when.eval(in); err != nil || n == 0 {
-			return false
+			list = append(list, ConfigProblem{Field: "config.json", Expected: r.whenText, Actual: "not so",
+				Msg: fmt.Sprintf("config.json is without a part that the release of %s has: %s", p.Title, r.whenText)})
 		}
 	}
+	return list
+}
+
+// InstantiateRelease gives the profile the sizes of the official release in
+// place of those of the config, for a checkpoint whose files are known to be
+// official: then a difference is a fault of the config and not another size.
+// The problems are these differences. The instance is nil, and so are the
+// problems, when the profile records no release.
+func (p *Profile) InstantiateRelease(v View) (*Instance, []ConfigProblem) {
+	if p.Release == nil || v.Config == nil {
+		return nil, nil
+	}
+	own, problems := p.Instantiate(v)
+	if own != nil && own.Release != nil {
+		return own, problems
+	}
+	in, rest := p.instantiate(v, p.Release.values())
+	at, _ := p.locate(v.Config)
+	found := scope{ints: map[string]int64{}}
+	for _, s := range p.sections {
+		_, there := at.base[s.name]
+		found.ints[s.name] = truth(there)
+	}
+	return in, append(p.Release.differences(p, at, &found), rest...)
+}
+
+// values gives what the release has at each of its identifying places.
+func (r *Release) values() map[ref]jsontext.Value {
+	values := make(map[ref]jsontext.Value, len(r.identity))
 	for i := range r.identity {
-		if ok, _, _ := r.identity[i].holds(at); !ok {
-			return false
+		if c := &r.identity[i]; c.equals != nil {
+			values[c.paths[0]] = c.equals
 		}
 	}
-	return true
+	return values
 }
