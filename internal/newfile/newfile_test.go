@@ -87,7 +87,7 @@ func TestReserveNeverReplaces(t *testing.T) {
 	}
 }
 
-func TestDir(t *testing.T) {
+func TestMakeDir(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	err := errors.Join(os.Mkdir(at("empty"), 0o700), os.Mkdir(at("full"), 0o700),
@@ -99,11 +99,11 @@ func TestDir(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"empty": true, "new": true, "full": false, "file": false, "link": false, "dangling": false, "no/parent": false,
 	} {
-		if err := Dir(at(name)); (err == nil) != ok {
+		if _, err := MakeDir(at(name)); (err == nil) != ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := Dir(at("full")); !errors.Is(err, ErrNotEmpty) || !strings.Contains(err.Error(), `"x"`) {
+	if _, err := MakeDir(at("full")); !errors.Is(err, ErrNotEmpty) || !strings.Contains(err.Error(), `"x"`) {
 		t.Errorf("full: %v", err)
 	}
 }
@@ -112,5 +112,39 @@ func TestLongName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), strings.Repeat("n", 255))
 	if err := Write(path, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestDiscardTakesOnlyWhatWasMade(t *testing.T) {
+	for _, made := range []bool{true, false} {
+		parent := t.TempDir()
+		path := filepath.Join(parent, "out")
+		if !made {
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := MakeDir(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Write("a", nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(d.Path("other"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Write("other", nil); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("other: %v", err)
+		}
+		if err := d.Discard(); err != nil || list(t, path) != "other" {
+			t.Errorf("%v, directory: %s", err, list(t, path))
+		}
+		if err := errors.Join(os.Remove(d.Path("other")), d.Discard()); err != nil {
+			t.Error(err)
+		}
+		if got := list(t, parent); (got == "") != made {
+			t.Errorf("made %v: parent: %s", made, got)
+		}
 	}
 }

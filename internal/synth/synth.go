@@ -26,8 +26,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -105,13 +103,12 @@ func Synth(ctx context.Context, family, dst string, opts Options) (*Result, erro
 	if err != nil {
 		return nil, err
 	}
-	_, err = os.Lstat(dst)
-	fresh := errors.Is(err, os.ErrNotExist)
-	if err := newfile.Dir(dst); err != nil {
+	out, err := newfile.MakeDir(dst)
+	if err != nil {
 		return nil, err
 	}
-	if err := p.write(ctx, dst); err != nil {
-		return nil, errors.Join(err, p.remove(dst, fresh))
+	if err := p.write(ctx, out); err != nil {
+		return nil, errors.Join(err, out.Discard())
 	}
 	return &p.result, nil
 }
@@ -161,34 +158,42 @@ func newPlan(family string, opts Options) (*plan, error) {
 
 // write makes the files: weights side by side, then the config, the index and
 // the marker.
-func (p *plan) write(ctx context.Context, dst string) error {
-	if err := p.writeShards(ctx, dst); err != nil {
+func (p *plan) write(ctx context.Context, out *newfile.Directory) error {
+	if err := p.writeShards(ctx, out); err != nil {
 		return err
 	}
-	if err := newfile.Write(filepath.Join(dst, "config.json"), p.config); err != nil {
+	if err := out.Write("config.json", p.config); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if p.layout.Manifest != nil {
-		if err := p.writeManifest(dst); err != nil {
+		if err := p.writeManifest(out); err != nil {
 			return err
 		}
 	}
 	if p.layout.Index != nil && len(p.shards) > 1 {
-		pairs, err := p.layout.indexed(p.shards)
-		if err != nil {
-			return err
-		}
-		if err := safetensors.WriteIndex(filepath.Join(dst, IndexFile), p.result.TotalSize, pairs); err != nil {
+		if err := p.writeIndex(out); err != nil {
 			return err
 		}
 	}
-	return p.writeMarker(dst)
+	return p.writeMarker(out)
 }
 
-func (p *plan) writeShards(ctx context.Context, dst string) error {
+func (p *plan) writeIndex(out *newfile.Directory) error {
+	pairs, err := p.layout.indexed(p.shards)
+	if err != nil {
+		return err
+	}
+	if err := safetensors.WriteIndex(out.Path(IndexFile), p.result.TotalSize, pairs); err != nil {
+		return err
+	}
+	out.Made(IndexFile)
+	return nil
+}
+
+func (p *plan) writeShards(ctx context.Context, out *newfile.Directory) error {
 	if p.opts.Progress != nil {
 		p.opts.Progress.Start("writing", int64(len(p.shards)), "files")
 		defer p.opts.Progress.Stop()
@@ -201,11 +206,14 @@ func (p *plan) writeShards(ctx context.Context, dst string) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			sizes[i], err = p.writeShard(ctx, s, filepath.Join(dst, s.name))
-			if err == nil && p.opts.Progress != nil {
+			if sizes[i], err = p.writeShard(ctx, s, out.Path(s.name)); err != nil {
+				return err
+			}
+			out.Made(s.name)
+			if p.opts.Progress != nil {
 				p.opts.Progress.Add(1)
 			}
-			return err
+			return nil
 		})
 	}
 	err := g.Wait()
@@ -261,13 +269,13 @@ type marker struct {
 	Experts int    `json:"experts"`
 }
 
-func (p *plan) writeMarker(dst string) error {
+func (p *plan) writeMarker(out *newfile.Directory) error {
 	m := marker{"ckpt.synth/v1", p.result.Family, p.result.Preset, p.opts.Seed, p.result.Layers, p.result.Experts}
-	return writeJSON(filepath.Join(dst, MarkerFile), m)
+	return writeJSON(out, MarkerFile, m)
 }
 
 // writeManifest lists the files in the place of an index.
-func (p *plan) writeManifest(dst string) error {
+func (p *plan) writeManifest(out *newfile.Directory) error {
 	m := struct {
 		Format  string   `json:"format"`
 		Tensors int      `json:"tensor_count"`
@@ -277,34 +285,13 @@ func (p *plan) writeManifest(dst string) error {
 	for _, s := range p.shards {
 		m.Files = append(m.Files, s.name)
 	}
-	return writeJSON(filepath.Join(dst, p.layout.Manifest.File), m)
+	return writeJSON(out, p.layout.Manifest.File, m)
 }
 
-func writeJSON(path string, v any) error {
+func writeJSON(out *newfile.Directory, name string, v any) error {
 	text, err := json.Marshal(v, jsontext.WithIndent("  "))
 	if err != nil {
 		return err
 	}
-	return newfile.Write(path, append(text, '\n'))
-}
-
-// remove takes away what write made: by name, so that nothing else is lost.
-func (p *plan) remove(dst string, dir bool) error {
-	made := []string{"config.json", IndexFile, MarkerFile}
-	if p.layout.Manifest != nil {
-		made = append(made, p.layout.Manifest.File)
-	}
-	for _, s := range p.shards {
-		made = append(made, s.name)
-	}
-	if dir {
-		made = append(made, ".")
-	}
-	var err error
-	for _, name := range made {
-		if e := os.Remove(filepath.Join(dst, name)); e != nil && !errors.Is(e, os.ErrNotExist) {
-			err = errors.Join(err, e)
-		}
-	}
-	return err
+	return out.Write(name, append(text, '\n'))
 }
