@@ -8,7 +8,6 @@ import (
 	"io"
 	"iter"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -108,7 +107,10 @@ func unknownTensor(c *checkpoint.Checkpoint, name, path string) error {
 	if len(near) == 0 {
 		return hint(err, "ckpt ls %s lists the names", shellWords(path))
 	}
-	return hint(err, "near to it: %s", strings.Join(near, ", "))
+	for i := len(near) - 1; i >= 0; i-- {
+		err = hint(err, "near to it is %s", near[i])
+	}
+	return err
 }
 
 // source is a tensor that is read in pieces.

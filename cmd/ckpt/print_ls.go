@@ -126,9 +126,13 @@ func (l *lister) printAll() {
 	var bytes int64
 	columns := ui.Columns{Right: "llrlrl"}
 	cells := make([]string, 6)
+	shapes := make([]string, l.c.Specs())
+	for i := range shapes {
+		shapes[i] = shapeText(l.c.Spec(uint32(i)).Shape)
+	}
 	line := func(p place) []string {
-		spec := l.c.Spec(p.record.Spec)
-		cells[0], cells[1], cells[2] = spec.DType.String(), shapeText(spec.Shape), ui.Count(p.record.Size)
+		spec := p.record.Spec
+		cells[0], cells[1], cells[2] = l.c.Spec(spec).DType.String(), shapes[spec], ui.Count(p.record.Size)
 		cells[3], cells[4] = ui.Escape(p.file.Name), ui.Count(p.record.Offset)
 		cells[5] = ui.Escape(l.c.Names.Name(p.record.Key))
 		return cells

@@ -97,10 +97,12 @@ func want(cmd string, args []string, names ...string) error {
 		return hint(usagef("%s: %s is missing", cmd, names[len(args)]),
 			"ckpt %s %s", cmd, strings.Join(names, " "))
 	}
-	if len(args) > len(names) {
+	switch {
+	case len(args) > len(names) && len(names) == 0:
+		return usagef("%s takes no arguments", cmd)
+	case len(args) > len(names):
 		return hint(usagef("%s takes %s and was given %d arguments", cmd, strings.Join(names, " and "), len(args)),
-			"the shell replaces * by all the names that match; give %s itself",
-			map[bool]string{true: "the directory", false: "each name"}[len(names) == 1])
+			"the shell replaces * by all the names that match; give %s itself", what(names))
 	}
 	for i, a := range args {
 		if a == "" {
@@ -108,6 +110,14 @@ func want(cmd string, args []string, names ...string) error {
 		}
 	}
 	return nil
+}
+
+// what is the thing to give in place of a pattern.
+func what(names []string) string {
+	if len(names) == 1 && names[0] == "PATH" {
+		return "the directory"
+	}
+	return "each name"
 }
 
 // oneOf refuses a value that is not in the list.

@@ -10,20 +10,23 @@ import (
 
 // Count writes a number with thousands separators: 497,220.
 func Count[T ~int | ~int64 | ~uint64 | ~uint32](n T) string {
-	s := strconv.FormatUint(uint64(n), 10)
-	sign := ""
+	var digits [20]byte
+	magnitude := uint64(n)
 	if n < 0 {
-		s, sign = strconv.FormatInt(int64(n), 10)[1:], "-"
+		magnitude = -magnitude
 	}
-	var b strings.Builder
-	b.WriteString(sign)
-	for i, c := range []byte(s) {
-		if i > 0 && (len(s)-i)%3 == 0 {
-			b.WriteByte(',')
+	plain := strconv.AppendUint(digits[:0], magnitude, 10)
+	out := make([]byte, 0, 27)
+	if n < 0 {
+		out = append(out, '-')
+	}
+	for i, c := range plain {
+		if i > 0 && (len(plain)-i)%3 == 0 {
+			out = append(out, ',')
 		}
-		b.WriteByte(c)
+		out = append(out, c)
 	}
-	return b.String()
+	return string(out)
 }
 
 // Plural is "1 file", "96 files": the count and the word with an s where the

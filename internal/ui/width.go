@@ -5,6 +5,9 @@ import "unicode"
 // Width is the number of terminal columns that s takes, where s holds no
 // control characters except the colour sequences of [Style].
 func Width(s string) int {
+	if clean(s) {
+		return len(s)
+	}
 	n := 0
 	inSequence := false
 	for _, r := range s {
