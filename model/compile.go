@@ -129,6 +129,9 @@ func (c *compiler) refs(paths []string) ([]ref, error) {
 }
 
 func (c *compiler) fields() error {
+	if n := len(c.doc.Fields); n > maxFields {
+		return fmt.Errorf("fields: %d are over the limit of %d", n, maxFields)
+	}
 	for i, f := range c.doc.Fields {
 		out, err := c.field(f)
 		if err != nil {
@@ -187,6 +190,9 @@ func (c *compiler) lets() error {
 }
 
 func (c *compiler) sets() error {
+	if n := len(c.doc.Sets); n > maxSets {
+		return fmt.Errorf("sets: %d are over the limit of %d", n, maxSets)
+	}
 	for i, s := range c.doc.Sets {
 		if !isName(s.Name) || c.names.sets[s.Name] {
 			return fmt.Errorf("sets[%d].name: %.40q is taken or no name", i, s.Name)
@@ -373,6 +379,9 @@ func (c *compiler) family(f familyJSON) (out familySpec, err error) {
 func (c *compiler) patterns(f familyJSON) error {
 	if f.Layers != "" && !c.names.sets[f.Layers] {
 		return fmt.Errorf("layers: no set is called %q", f.Layers)
+	}
+	if n := len(f.Aliases); n > maxAliases {
+		return fmt.Errorf("aliases: %d are over the limit of %d", n, maxAliases)
 	}
 	want := map[string]bool{"i": f.Layers != "", "e": f.Experts != "", "b": f.Blocks != ""}
 	for i, pattern := range append([]string{f.Pattern}, f.Aliases...) {

@@ -28,7 +28,7 @@
 // # Limits
 //
 // A profile has at most 8 MiB, a config 4 MiB, an instance 50 million tensors
-// and 65,536 layers. Every integer of a config has bounds in its profile, and
+// and 16,384 layers. Every integer of a config has bounds in its profile, and
 // what leaves them is a [ConfigProblem] before anything is allocated for it.
 //
 // # Concurrency

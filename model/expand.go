@@ -21,13 +21,18 @@ func (b *builder) families(counts map[nameKey]int) {
 			}
 		}
 		if err != nil {
-			b.fail(ConfigProblem{Field: spec.Pattern, Expected: "sizes that follow from the config",
-				Actual: err.Error(), Msg: fmt.Sprintf("%s: %v", spec.Pattern, err), Bounds: true})
+			name, _ := b.p.resolve(spec.Pattern, b.in.Prefixes)
+			b.fail(ConfigProblem{Field: name, Expected: "sizes that follow from the config",
+				Actual: err.Error(), Msg: fmt.Sprintf("%s: %v", name, err), Bounds: true})
 			return
 		}
 		for _, f := range list {
 			b.in.Families = append(b.in.Families, f)
-			b.in.bind(f)
+			if !b.in.bind(f) {
+				b.fail(ConfigProblem{Field: f.Pattern, Expected: "names of one family", Actual: "another family has them",
+					Msg: fmt.Sprintf("two families of the profile have the names %s", f.Pattern)})
+				return
+			}
 		}
 	}
 	b.pair()

@@ -13,7 +13,7 @@ const (
 
 	// maxLayers bounds layer sets. A layer list of a config is at most this
 	// long; the deepest models have a few hundred.
-	maxLayers = 1 << 16
+	maxLayers = 1 << 14
 
 	// maxTensors bounds an instance. Kimi K3 has half a million.
 	maxTensors = 50_000_000

@@ -8,7 +8,12 @@ import (
 
 // sets computes the layer sets and checks the partitions.
 func (b *builder) sets() {
-	if b.stuck {
+	if b.stuck || len(b.p.sets) == 0 {
+		return
+	}
+	if n := b.in.Vars[layersName]; n < 0 || n > maxLayers {
+		b.fail(ConfigProblem{Field: layersName, Expected: fmt.Sprintf("at most %d", maxLayers), Actual: fmt.Sprint(n),
+			Msg: fmt.Sprintf("%d layers are not in 0…%d", n, maxLayers), Bounds: true})
 		return
 	}
 	for i := range b.p.sets {

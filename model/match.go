@@ -75,6 +75,9 @@ type weight struct {
 
 func (p *Profile) weigh(v View, counts map[nameKey]int) weight {
 	config, configReason := p.weighConfig(v.Config)
+	if v.Config != nil && config == 0 {
+		return weight{reasons: []string{configReason}} // names alone do not outweigh that
+	}
 	named, known, nameReason := p.weighNames(counts)
 	w := weight{confidence: (config + named) / 2, reasons: []string{configReason, nameReason}}
 	switch {

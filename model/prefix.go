@@ -6,7 +6,7 @@ import (
 )
 
 // maxCombinations bounds how many ways of filling in prefixes are tried.
-const maxCombinations = 256
+const maxCombinations = 64
 
 // PatternCount is a name pattern of a checkpoint, as package names has it.
 type PatternCount struct {
@@ -43,13 +43,19 @@ func (p *Profile) usualPrefixes() map[string]string {
 	return values
 }
 
-// options gives what each prefix may be: the profile's options, and for one
-// that may be anything what stands before a telling pattern in the names.
-func (p *Profile) options(counts map[nameKey]int) [][]string {
+// listed gives what the profile says each prefix may be.
+func (p *Profile) listed() [][]string {
 	all := make([][]string, len(p.prefixes))
 	for i, prefix := range p.prefixes {
 		all[i] = prefix.Options
 	}
+	return all
+}
+
+// found gives the listed options, and for a prefix that may be anything what
+// stands before a telling pattern in the names.
+func (p *Profile) found(counts map[nameKey]int) [][]string {
+	all := p.listed()
 	for i, prefix := range p.prefixes {
 		if found := p.foreign(prefix, all, counts); found != "" {
 			all[i] = append(slices.Clone(all[i]), found)
@@ -111,18 +117,28 @@ type discovery struct {
 	tensors  int
 }
 
-// discover finds the prefixes under which most tensors are known.
+// discover finds the prefixes under which most tensors are known. It looks no
+// further once it knows all of them.
 func (p *Profile) discover(counts map[nameKey]int) discovery {
 	best := discovery{known: -1}
-	p.combinations(p.options(counts), func(values map[string]string) {
+	tensors := 0
+	for _, n := range counts {
+		tensors += n
+	}
+	try := func(values map[string]string) {
+		if best.known == tensors {
+			return
+		}
 		d := p.count(values, counts)
 		if d.known > best.known || d.known == best.known && d.telling > best.telling {
 			best = d
 		}
-	})
-	for _, n := range counts {
-		best.tensors += n
 	}
+	p.combinations(p.listed(), try)
+	if best.known < tensors {
+		p.combinations(p.found(counts), try)
+	}
+	best.tensors = tensors
 	return best
 }
 

@@ -18,7 +18,13 @@ const (
 	// less than a hundred kilobytes.
 	MaxProfile = 8 << 20
 
-	maxFamilies = 4096 // families of a profile; the largest embedded one has 61
+	// Bounds of a profile's parts, so that a hostile one costs no more than a
+	// moment: a config list may be read once for each field, a name may be
+	// tried against each spelling under each combination of prefixes.
+	maxFamilies = 1024 // the largest embedded profile has 62
+	maxFields   = 256  // 33
+	maxSets     = 64   // 5
+	maxAliases  = 4    // of a family; 1
 	maxRank     = 16   // dimensions of a shape
 )
 
