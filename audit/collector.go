@@ -231,3 +231,13 @@ func (r reasons) String() string {
 	}
 	return strings.Join(sorted, "; ")
 }
+
+// Found says whether any of these codes has a finding that counts.
+func (c *Collector) Found(ids ...string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(ids, func(id string) bool {
+		s := &c.states[c.index[id]]
+		return s.found()
+	})
+}

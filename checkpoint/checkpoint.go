@@ -79,15 +79,16 @@ type Document struct {
 
 // File is one weight file: named by the index, or found beside it.
 type File struct {
-	Name    string
-	Path    string
-	Indexed bool   // the index names it, or there is no index
-	Fault   *Fault // why its header could not be read, nil where it could
-	Size    int64  // bytes, where the file exists
-	Header  *safetensors.Header
-	Records []Record       // tensors in the order of the header
-	Holes   []ckptfs.Range // of the data, where the file is sparse
-	Extents *ckptfs.Extents
+	Name     string
+	Path     string
+	Indexed  bool   // the index names it, or there is no index
+	Fault    *Fault // why its header could not be read, nil where it could
+	Size     int64  // bytes, where the file exists
+	Header   *safetensors.Header
+	Records  []Record        // tensors in the order of the header
+	Holes    []ckptfs.Range  // of the data, where the file is sparse
+	Extents  *ckptfs.Extents // how it lies on the device, nil where the system does not say
+	HolesErr error           // why holes could not be looked for
 }
 
 // Usable says whether the file's tensors are known for certain.

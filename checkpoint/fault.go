@@ -27,6 +27,12 @@ const (
 	Zeroed                        // begins with zero bytes: allocated, never written
 )
 
+var reasonNames = [...]string{Missing: "missing", Dangling: "dangling", NotRegular: "not regular", Unreadable: "unreadable",
+	Empty: "empty", LFSPointer: "LFS pointer", WebPage: "web page", OtherFormat: "other format", Outside: "outside",
+	Partial: "partial", Zeroed: "zeroed"}
+
+func (r Reason) String() string { return reasonNames[r] }
+
 // Fault says what stands in a file's place.
 type Fault struct {
 	Reason Reason
@@ -35,7 +41,12 @@ type Fault struct {
 	Err    error  // of the file system, may be nil
 }
 
-func (f *Fault) Error() string { return f.Msg }
+func (f *Fault) Error() string {
+	if f.Err != nil {
+		return f.Msg + ": " + f.Err.Error()
+	}
+	return f.Msg
+}
 
 func (f *Fault) Unwrap() error { return f.Err }
 
@@ -150,4 +161,17 @@ func zeroed(r io.ReaderAt, size int64) bool {
 		}
 	}
 	return len(bytes.Trim(head, "\x00")) == 0
+}
+
+// Pretender tells what stands in the place of a JSON document that does not
+// parse, from its beginning: a Git LFS pointer or a page in markup; nil where
+// that tells nothing.
+func Pretender(head []byte) *Fault {
+	if f := lfsPointer(head); f != nil {
+		return f
+	}
+	if f := webPage(head); f != nil && strings.HasPrefix(f.Detail, "<") {
+		return f
+	}
+	return nil
 }

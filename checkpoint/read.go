@@ -110,7 +110,5 @@ func sparse(f *File, file *os.File, info os.FileInfo) {
 		return
 	}
 	from := min(f.Header.DataStart, f.Size)
-	if holes, err := ckptfs.Holes(file, from, f.Size-from); err == nil {
-		f.Holes = holes
-	}
+	f.Holes, f.HolesErr = ckptfs.Holes(file, from, f.Size-from)
 }

@@ -90,3 +90,18 @@ func ReadRegular(path string, limit int64) ([]byte, error) {
 	}
 	return data, nil
 }
+
+// ReadHead reads the first n bytes of a regular file, or all of a shorter one.
+func ReadHead(path string, n int) ([]byte, error) {
+	f, _, err := OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	head := make([]byte, n)
+	got, err := io.ReadFull(f, head)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return head[:got], err
+}

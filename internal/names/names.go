@@ -153,3 +153,11 @@ func (t *Table) intern(text []byte, slots int) uint32 {
 	side[p.Text] = id
 	return id
 }
+
+// FindPattern is the ID of a pattern by its text.
+func (t *Table) FindPattern(text string, slots int) (uint32, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	id, ok := t.side(slots)[text]
+	return id, ok
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package audit
+
+func errnoText(err error) string { return err.Error() }
