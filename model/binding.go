@@ -26,11 +26,9 @@ type claim struct {
 // absent is the place of a number that a name lacks.
 const absent = names.Slots
 
-// first is the rank table of a family without layers.
-var first = []int32{0}
-
 func newClaim(f *Family, t *template) claim {
-	c := claim{family: f, ranks: first, experts: 1, blocks: 1, at: [3]uint8{absent, absent, absent},
+	// A family without layers has one place, that of layer 0.
+	c := claim{family: f, ranks: []int32{0}, experts: 1, blocks: 1, at: [3]uint8{absent, absent, absent},
 		slots: uint8(t.slots), role: t.role, want: t.want}
 	if f.LayerSet != "" {
 		c.ranks = f.ranks

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -146,6 +147,24 @@ func (c *Config) Names(path string) []string {
 		names = append(names, v.object.members[i].name)
 	}
 	return names
+}
+
+// CodeFiles gives the names of the Python files that the config's auto_map
+// makes a loader run, sorted. Code of other repositories ("repo--module.Class")
+// is not among them.
+func (c *Config) CodeFiles() []string {
+	var files []string
+	for _, name := range c.Names("auto_map") {
+		v, _ := c.Lookup("auto_map." + name)
+		for _, class := range v.Strings() { // a pair of tokenizers is a list
+			module, _, ok := strings.Cut(class, ".")
+			if ok && module != "" && !strings.ContainsAny(module, "/\\") && !strings.Contains(module, "--") {
+				files = append(files, module+".py")
+			}
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
 }
 
 func kindName(kind jsontext.Kind) string {

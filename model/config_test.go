@@ -69,3 +69,16 @@ func TestConfigLookup(t *testing.T) {
 		t.Error("a config that is not there has a value")
 	}
 }
+
+func TestCodeFiles(t *testing.T) {
+	if diff := cmp.Diff([]string{"configuration_kimi_k3.py", "modeling_kimi_k3.py"}, readConfig(t, "k3-config.json").CodeFiles()); diff != "" {
+		t.Error(diff)
+	}
+	c := mustConfig(t, `{"auto_map": {"AutoTokenizer": ["tok.Slow", null], "AutoModel": "other/repo--m.M", "A": "../x.Y", "B": 4, "C": ".z", "D": "plain"}}`)
+	if diff := cmp.Diff([]string{"tok.py"}, c.CodeFiles()); diff != "" {
+		t.Error(diff)
+	}
+	if files := mustConfig(t, `{"auto_map": 4}`).CodeFiles(); len(files) > 0 {
+		t.Error(files)
+	}
+}

@@ -13,10 +13,10 @@ var profileFiles embed.FS
 // two fit equally well, the earlier one is taken. Each is parsed once, when it
 // is first asked for.
 var embedded = []embeddedProfile{
-	embed1("kimi-k3"),
-	embed1("kimi-linear"),
-	embed1("kimi-linear-mxfp4"),
-	embed1("llama"),
+	lazily("kimi-k3"),
+	lazily("kimi-linear"),
+	lazily("kimi-linear-mxfp4"),
+	lazily("llama"),
 }
 
 type embeddedProfile struct {
@@ -24,9 +24,9 @@ type embeddedProfile struct {
 	load func() *Profile
 }
 
-// embed1 gives a profile that is read when it is first needed. One that does
+// lazily gives a profile that is read when it is first needed. One that does
 // not parse is a fault of this build, which a test finds.
-func embed1(name string) embeddedProfile {
+func lazily(name string) embeddedProfile {
 	return embeddedProfile{name, sync.OnceValue(func() *Profile {
 		data, err := profileFiles.ReadFile("profiles/" + name + ".json")
 		if err == nil {

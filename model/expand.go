@@ -114,7 +114,9 @@ func (b *builder) spell(f *Family, spec *familySpec, counts map[nameKey]int) err
 		if err != nil {
 			return err
 		}
-		all = append(all, t)
+		if !slices.ContainsFunc(all, func(other template) bool { return other.pattern == t.pattern }) {
+			all = append(all, t)
+		}
 	}
 	own := max(0, slices.IndexFunc(all, func(t template) bool { return counts[nameKey{t.text, t.slots}] > 0 }))
 	f.template = all[own]

@@ -85,6 +85,30 @@ func TestMatchDiscoversPrefixes(t *testing.T) {
 	}
 }
 
+// A newer layout of the same names: everything but the head under "model.".
+func TestMatchDiscoversTowersApart(t *testing.T) {
+	c := readConfig(t, "k3-config.json")
+	list := patterns(k3(t), func(s string) string {
+		if rest, ok := strings.CutPrefix(s, "language_model.model."); ok {
+			return "model.language_model." + rest
+		}
+		if rest, ok := strings.CutPrefix(s, "language_model."); ok {
+			return rest
+		}
+		return "model." + s
+	})
+	m := Match(View{Config: c, Patterns: list})
+	if m.Instance == nil || m.Instance.Release == nil {
+		t.Fatalf("%+v", m)
+	}
+	for _, name := range []string{"lm_head.weight", "model.language_model.embed_tokens.weight",
+		"model.language_model.layers.92.self_attn.q_a_proj.weight", "model.vision_tower.encoder.blocks.3.wo.weight", "model.mm_projector.proj.2.weight"} {
+		if f, ordinal, ok := find(m.Instance, name); !ok || f.NameAt(ordinal) != name {
+			t.Errorf("%s is not found: %+v", name, f)
+		}
+	}
+}
+
 // Families that share names with a known one stay unknown.
 func TestMatchLeavesOthersAlone(t *testing.T) {
 	dense := patterns(llama(t), nil)

@@ -113,17 +113,17 @@ func compileDim(raw jsontext.Value, scope *lexicon) (d dimSpec, err error) {
 		d.size, err = scope.expr(text)
 		return d, err
 	case '{':
-		var min dimJSON
-		if err := json.Unmarshal(raw, &min, json.RejectUnknownMembers(true)); err != nil {
+		var least dimJSON
+		if err := json.Unmarshal(raw, &least, json.RejectUnknownMembers(true)); err != nil {
 			return d, err
 		}
-		if d.size, err = scope.expr(min.Min); err != nil {
+		if d.size, err = scope.expr(least.Min); err != nil {
 			return d, err
 		}
-		if min.Default == "" {
-			min.Default = min.Min
+		if least.Default == "" {
+			least.Default = least.Min
 		}
-		d.fallback, err = scope.expr(min.Default)
+		d.fallback, err = scope.expr(least.Default)
 		return d, err
 	}
 	return d, fmt.Errorf("a dimension is a number, an expression or {min, default}, not %s", Value{raw: raw})
