@@ -131,10 +131,11 @@ func TestIssue12753NeverOverAnExistingFile(t *testing.T) {
 	if err := os.WriteFile(old, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Symlink("old", link), os.Symlink("nowhere", dangling)); err != nil {
+	hard := filepath.Join(dir, "hard") // the same inode under another name
+	if err := errors.Join(os.Symlink("old", link), os.Symlink("nowhere", dangling), os.Link(old, hard)); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{old, link, dangling, dir} {
+	for _, path := range []string{old, link, dangling, hard, dir} {
 		if _, err := Create(path, twoTensors(t)); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -142,7 +143,7 @@ func TestIssue12753NeverOverAnExistingFile(t *testing.T) {
 	if got, err := os.ReadFile(old); string(got) != "precious" {
 		t.Errorf("old file: %q %v", got, err)
 	}
-	if got := names(t, dir); got != "dangling link old" {
+	if got := names(t, dir); got != "dangling hard link old" {
 		t.Errorf("directory: %s", got)
 	}
 }
