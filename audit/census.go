@@ -156,6 +156,7 @@ func (r *registrar) records() {
 		if !file.Indexed {
 			continue
 		}
+		broken := brokenTensors(file)
 		for i := range file.Records {
 			rec := &file.Records[i]
 			f, ordinal, ok := r.find(rec.Key)
@@ -168,10 +169,27 @@ func (r *registrar) records() {
 			}
 			f.named.set(ordinal)
 			f.real.set(ordinal)
-			r.fit(f, file, rec)
+			if broken == nil || !broken[r.a.Names.Name(rec.Key)] {
+				r.fit(f, file, rec)
+			}
 			f.place(ordinal, file, rec)
 		}
 	}
+}
+
+// brokenTensors are those whose header entry is wrong in itself: that says more
+// than that they differ from the profile. It is nil for a valid file.
+func brokenTensors(file *checkpoint.File) map[string]bool {
+	if file.Usable() {
+		return nil
+	}
+	broken := map[string]bool{}
+	for _, p := range file.Header.Problems {
+		if p.Named {
+			broken[p.Tensor] = true
+		}
+	}
+	return broken
 }
 
 func (r *registrar) count(f *familyCensus, known bool, size int64) {

@@ -29,6 +29,9 @@ func (a *audit) checkIndex() {
 		return
 	}
 	a.col.Checked("IX001", "IX002")
+	if len(a.Index.Entries) == 0 && len(a.Index.Problems) == 0 {
+		a.col.Add(Finding{ID: "IX001", File: a.Index.Name, Message: "the weight map names no tensor", Fix: a.fetch(a.Index.Name), Refetch: true})
+	}
 	for _, p := range a.Index.Problems {
 		id := "IX001"
 		if p.Kind == safetensors.Duplicate {

@@ -138,46 +138,75 @@ func (a *audit) checkIgnoreList(q *quantization) {
 	if !a.headers() {
 		return // shapes tell what is a linear layer
 	}
-	seen := map[names.Key]bool{} // packed modules are judged once a pattern and layer
+	kinds := a.moduleKinds(q)
+	seen := map[names.Key]bool{}
 	for _, f := range a.Files {
 		if !f.Indexed {
 			continue
 		}
 		for i := range f.Records {
-			a.judgeModule(q, f, &f.Records[i], seen)
+			switch r := &f.Records[i]; kinds[r.Key.Pattern] {
+			case packedModule:
+				a.judgePacked(q, f, r, seen)
+			case plainModule:
+				a.judgePlain(q, f, r)
+			}
 		}
 	}
 }
 
-func (a *audit) judgeModule(q *quantization, f *checkpoint.File, r *checkpoint.Record, seen map[names.Key]bool) {
-	p := a.Names.Pattern(r.Key.Pattern)
-	switch {
-	case strings.HasSuffix(p.Text, ".weight_packed"):
-		once := names.Key{Pattern: r.Key.Pattern, N: [names.Slots]uint32{r.Key.N[0]}}
-		if seen[once] {
-			return
+// moduleKind is what the ignore list has to say about a pattern's modules.
+type moduleKind uint8
+
+const (
+	noModule moduleKind = iota
+	packedModule
+	plainModule
+)
+
+// moduleKinds sorts the patterns: a decision for each of the few dozen, not for
+// each name.
+func (a *audit) moduleKinds(q *quantization) []moduleKind {
+	kinds := make([]moduleKind, a.Names.Len())
+	for id := range kinds {
+		switch text := a.Names.Pattern(uint32(id)).Text; {
+		case strings.HasSuffix(text, ".weight_packed"):
+			kinds[id] = packedModule
+		case q.linears && strings.HasSuffix(text, ".weight") && !strings.Contains(text, "embed") && !strings.Contains(text, "norm"):
+			kinds[id] = plainModule
 		}
-		seen[once] = true
-		name := a.Names.Name(r.Key)
-		if q.ignores(strings.TrimSuffix(name, ".weight_packed")) {
-			a.col.Add(Finding{ID: "CF004", File: f.Name, Tensor: name, Group: "ignored", Expected: "packed modules off the ignore list",
-				Message: q.path + ".ignore names a module that is packed", Fix: a.fetch("config.json")})
-		}
-	case q.linears && strings.HasSuffix(p.Text, ".weight") && a.linear(p, r):
-		name := a.Names.Name(r.Key)
-		module := strings.TrimSuffix(name, ".weight")
-		if q.ignores(module) || a.ownContradiction(module) {
-			return
-		}
-		a.col.Add(Finding{ID: "CF004", File: f.Name, Tensor: name, Offset: At(r.Offset), Group: "left out", Expected: "on the ignore list",
-			Message: q.path + ".ignore leaves out a linear layer that is not packed", Fix: a.fetch("config.json")})
+	}
+	return kinds
+}
+
+// judgePacked judges one packed module of each pattern and layer: a list that
+// tells the experts of a layer apart has never been seen.
+func (a *audit) judgePacked(q *quantization, f *checkpoint.File, r *checkpoint.Record, seen map[names.Key]bool) {
+	once := names.Key{Pattern: r.Key.Pattern, N: [names.Slots]uint32{r.Key.N[0]}}
+	if seen[once] {
+		return
+	}
+	seen[once] = true
+	name := a.Names.Name(r.Key)
+	if q.ignores(strings.TrimSuffix(name, ".weight_packed")) {
+		a.col.Add(Finding{ID: "CF004", File: f.Name, Tensor: name, Group: "ignored", Expected: "packed modules off the ignore list",
+			Message: q.path + ".ignore names a module that is packed", Fix: a.fetch("config.json")})
 	}
 }
 
-// linear says whether a plain weight is that of a linear layer: two
-// dimensions, and no embedding.
-func (a *audit) linear(p names.Pattern, r *checkpoint.Record) bool {
-	return len(a.Spec(r.Spec).Shape) == 2 && !strings.Contains(p.Text, "embed") && !strings.Contains(p.Text, "norm")
+// judgePlain judges a weight that is not packed: of two dimensions it is that
+// of a linear layer.
+func (a *audit) judgePlain(q *quantization, f *checkpoint.File, r *checkpoint.Record) {
+	if len(a.Spec(r.Spec).Shape) != 2 {
+		return
+	}
+	name := a.Names.Name(r.Key)
+	module := strings.TrimSuffix(name, ".weight")
+	if q.ignores(module) || a.ownContradiction(module) {
+		return
+	}
+	a.col.Add(Finding{ID: "CF004", File: f.Name, Tensor: name, Offset: At(r.Offset), Group: "left out", Expected: "on the ignore list",
+		Message: q.path + ".ignore leaves out a linear layer that is not packed", Fix: a.fetch("config.json")})
 }
 
 // ownContradiction says whether the release itself leaves the module out.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -123,21 +124,26 @@ func (s *survey) present() error {
 	if s.Single || s.at.index != "" {
 		return s.refuseGGUF(s.at.single)
 	}
-	weights, config := false, false
+	pickles := 0
 	for i := range s.Entries {
 		name := s.Entries[i].Name
-		weights = weights || strings.HasSuffix(name, weightSuffix)
-		config = config || name == configName
-	}
-	if weights || config {
-		return nil
+		if s.weights(name) {
+			return nil
+		}
+		if strings.HasSuffix(name, ".bin") || strings.HasSuffix(name, ".pth") || strings.HasSuffix(name, ".pt") {
+			pickles++
+		}
 	}
 	for i := range s.Entries {
 		if err := s.refuseGGUF(s.Entries[i].Name); err != nil {
 			return err
 		}
 	}
-	return &NotFoundError{s.Path, "the directory holds no weight files, no index and no config.json", nil}
+	msg := "the directory holds no safetensors files and no index of them"
+	if pickles > 0 {
+		msg += fmt.Sprintf(", but %d PyTorch pickles, which ckpt does not read", pickles)
+	}
+	return &NotFoundError{s.Path, msg, nil}
 }
 
 // refuseGGUF names what cannot be read yet.

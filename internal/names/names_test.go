@@ -103,6 +103,11 @@ func FuzzSplit(f *testing.F) {
 	f.Add([]byte("model.layers.12.mlp.experts.3.w1.weight"))
 	f.Add([]byte("\xff.1.02.4294967295."))
 	f.Fuzz(func(t *testing.T, name []byte) {
+		if text, n, slots := Split(nil, name); true {
+			if pattern, want, count := splitSlowly(string(name)); string(text) != pattern || n != want || slots != count {
+				t.Errorf("%q: %q %v, want %q %v", name, text, n, pattern, want)
+			}
+		}
 		table := NewTable()
 		if back := table.Name(table.Intern(name)); back != string(name) {
 			t.Errorf("%q comes back as %q", name, back)
@@ -137,4 +142,48 @@ func TestMapAgainstGo(t *testing.T) {
 			t.Fatal("a key that nobody put")
 		}
 	})
+}
+
+// splitSlowly is Split by strings.Split: the rule, word for word.
+func splitSlowly(name string) (pattern string, n [Slots]uint32, slots int) {
+	segments := strings.Split(name, ".")
+	if strings.Contains(name, "\xff") {
+		return name, n, 0
+	}
+	for i, s := range segments {
+		v, err := strconv.ParseUint(s, 10, 32)
+		if err == nil && slots < Slots && strconv.FormatUint(v, 10) == s {
+			n[slots] = uint32(v)
+			slots++
+			segments[i] = "\xff"
+		}
+	}
+	return strings.Join(segments, "."), n, slots
+}
+
+func TestSplitAgainstStrings(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := aName(t, "name")
+		text, n, slots := Split(nil, []byte(name))
+		pattern, want, count := splitSlowly(name)
+		if string(text) != pattern || n != want || slots != count {
+			t.Fatalf("%q: %q %v %d, want %q %v %d", name, text, n, slots, pattern, want, count)
+		}
+	})
+}
+
+func BenchmarkIntern(b *testing.B) {
+	cache := NewTable().NewCache()
+	var list [][]byte
+	for e := range 896 {
+		for _, w := range []string{"w1.weight_packed", "w1.weight_scale", "w2.weight_packed"} {
+			list = append(list, []byte("language_model.model.layers.42.block_sparse_moe.experts."+strconv.Itoa(e)+"."+w))
+		}
+	}
+	for b.Loop() {
+		for _, name := range list {
+			cache.Intern(name)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(list)), "ns/name")
 }
