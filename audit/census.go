@@ -180,7 +180,7 @@ func (r *registrar) records() {
 // brokenTensors are those whose header entry is wrong in itself: that says more
 // than that they differ from the profile. It is nil for a valid file.
 func brokenTensors(file *checkpoint.File) map[string]bool {
-	if file.Usable() {
+	if file.Header == nil || file.Usable() {
 		return nil
 	}
 	broken := map[string]bool{}
