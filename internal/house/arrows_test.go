@@ -23,7 +23,7 @@ var arrows = map[string][]string{
 	"model":       {"dtype", "internal/names"},
 	"shard":       {"dtype", "quant", "checkpoint", "model", "internal/names"},
 	"audit":       with("dtype", "quant", "safetensors", "gguf", "checkpoint", "model"),
-	"convert":     with("dtype", "quant", "safetensors", "gguf", "checkpoint", "model", "shard"),
+	"convert":     with("dtype", "quant", "safetensors", "gguf", "checkpoint", "model", "shard", "internal/hfconfig", "internal/jsonedit"),
 	"loader":      {"dtype", "shard", "internal/binio", "internal/fs", "internal/uring", "internal/device"},
 
 	"internal/binio":    {},
