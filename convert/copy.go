@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 
 	"ckpt/checkpoint"
@@ -37,9 +38,9 @@ func (f *sliceFile) extents() []extent {
 // checkSpace refuses to begin where the data, less the holes that stay holes,
 // do not fit.
 func (s *slice) checkSpace(out *newfile.Directory) error {
-	v, err := ckptfs.Stat(out.Path(""))
-	if err != nil {
-		return nil // unknown here: writes will tell
+	v, unknown := ckptfs.Stat(out.Path(""))
+	if unknown != nil {
+		v.Free = math.MaxInt64 // writes will tell
 	}
 	need := int64(0)
 	for _, f := range s.files {

@@ -13,7 +13,7 @@ import (
 func numbersOf(e entry) []float64 {
 	var out []float64
 	for i := 0; i < len(e.data); i += int(widths[e.DType]) {
-		bits := uint32(0)
+		var bits uint32
 		if e.DType == "F32" {
 			bits = binary.LittleEndian.Uint32(e.data[i:])
 		} else {
