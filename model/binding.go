@@ -60,14 +60,14 @@ func (in *Instance) Bind(text string, slots int) *Binding {
 func (b *Binding) Family(n [names.Slots]uint32) (f *Family, ordinal int64, ok bool) {
 	for i := range b.claims {
 		c := &b.claims[i]
-		if ordinal, ok := c.ordinal(n); ok {
+		if ordinal, ok := c.ordinal(&n); ok {
 			return c.family, ordinal, true
 		}
 	}
 	return nil, 0, false
 }
 
-func (c *claim) ordinal(n [names.Slots]uint32) (int64, bool) {
+func (c *claim) ordinal(n *[names.Slots]uint32) (int64, bool) {
 	if c.literal && !c.agrees(n) {
 		return 0, false
 	}
@@ -81,7 +81,7 @@ func (c *claim) ordinal(n [names.Slots]uint32) (int64, bool) {
 }
 
 // agrees compares the numbers that the pattern writes out.
-func (c *claim) agrees(n [names.Slots]uint32) bool {
+func (c *claim) agrees(n *[names.Slots]uint32) bool {
 	for i := range c.slots {
 		if c.role[i] == constant && n[i] != c.want[i] {
 			return false

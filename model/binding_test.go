@@ -107,6 +107,25 @@ func TestLiteralNumbersAreConstants(t *testing.T) {
 	}
 }
 
+func TestOrdinalInvertsAt(t *testing.T) {
+	for _, f := range k3(t).Families {
+		for _, ordinal := range []int64{0, f.Count / 3, f.Count - 1} {
+			layer, expert, block := f.At(ordinal)
+			if back, ok := f.Ordinal(layer, expert, block); !ok || back != ordinal {
+				t.Errorf("%s: %d comes back as %d", f.Pattern, ordinal, back)
+			}
+		}
+		if ordinal, ok := f.Ordinal(93, 896, 27); ok && f.Count > 1 {
+			t.Errorf("%s has an ordinal %d beyond its end", f.Pattern, ordinal)
+		}
+	}
+	in := linear(t, "kimi-linear")
+	text, _, slots := names.Split(nil, []byte("model.layers.0.self_attn.q_proj.weight"))
+	if list := in.Bind(string(text), slots).Families(); len(list) != 2 || list[0].LayerSet != "kda" || list[1].LayerSet != "mla" {
+		t.Errorf("families of q_proj: %v", list)
+	}
+}
+
 func TestBindingDoesNotAllocate(t *testing.T) {
 	b, n := bindExpert(t)
 	if allocs := testing.AllocsPerRun(100, func() { b.Family(n) }); allocs != 0 {

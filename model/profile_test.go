@@ -51,6 +51,34 @@ func TestMinimalProfile(t *testing.T) {
 	}
 }
 
+func TestDefinitions(t *testing.T) {
+	text := strings.Replace(minimal, `"sets":`, `"let":[{"name":"half","expr":"hidden / 2"},{"name":"never","expr":"1 / 0","when":"hidden > 64"}],"sets":`, 1)
+	p, err := ParseProfile([]byte(strings.Replace(text, `["hidden"]`, `["half"]`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := instantiate(t, p, View{Config: mustConfig(t, `{"n":3,"h":6}`)})
+	f, ok := in.Family("model.norm.weight")
+	if _, defined := in.Vars["never"]; defined || !ok || f.Sizes()[0] != 3 {
+		t.Errorf("%v, %+v", in.Vars, f)
+	}
+	if in, problems := p.Instantiate(View{Config: mustConfig(t, `{"n":3,"h":5}`)}); in != nil || !hasBounds(problems, "half") {
+		t.Errorf("half of 5: %+v", problems)
+	}
+}
+
+// One name may belong to one family only; which, nobody could tell.
+func TestFamiliesShareNoName(t *testing.T) {
+	twice := strings.Replace(minimal, `{"pattern":"{lm}layers.{i}.w"`, `{"pattern":"{lm}layers.2.w","tower":"language","group":"g","role":"w","dtypes":["F32"],"shapes":[["hidden"]]},{"pattern":"{lm}layers.{i}.w"`, 1)
+	p, err := ParseProfile([]byte(twice))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in, problems := p.Instantiate(View{Config: mustConfig(t, `{"n":3,"h":5}`)}); in != nil || len(problems) != 1 {
+		t.Errorf("%+v", problems)
+	}
+}
+
 // Every error says where in the profile it is.
 func TestProfileErrorsNameTheField(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
