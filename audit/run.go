@@ -207,11 +207,11 @@ func (a *audit) fetch(files ...string) string {
 	if r := a.release(); r != nil && r.Repo != "" {
 		repo = r.Repo
 	}
-	quoted := make([]string, len(files))
-	for i, f := range files {
-		quoted[i] = shellQuote(f)
+	words := []string{"hf download", repo}
+	for _, f := range files {
+		words = append(words, shellQuote(f))
 	}
-	return fmt.Sprintf("hf download %s %s --local-dir %s --force-download", repo, strings.Join(quoted, " "), shellQuote(a.Dir))
+	return strings.Join(append(words, "--local-dir", shellQuote(a.Dir), "--force-download"), " ")
 }
 
 // release is the official release of the family, nil where none is known. Only
