@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,7 +64,38 @@ func (a *audit) match() {
 	} else {
 		a.fit = model.Match(view)
 	}
+	a.restore(view)
 	a.in = a.fit.Instance
+}
+
+// restore takes the sizes of the official release where the files say that this
+// is it and the config says otherwise: then the config is what is wrong, and not
+// half a million tensors.
+func (a *audit) restore(view model.View) {
+	p := a.fit.Profile
+	if p == nil || p.Release == nil || a.config == nil || a.fit.Instance != nil && a.fit.Instance.Release != nil || !a.officialFiles(p.Release) {
+		return
+	}
+	in, problems := p.InstantiateRelease(view)
+	if in == nil {
+		return
+	}
+	for _, own := range a.fit.Problems {
+		if own.Bounds {
+			problems = slices.DeleteFunc(problems, func(q model.ConfigProblem) bool { return q.Field == own.Field })
+			problems = append(problems, own)
+		}
+	}
+	a.fit.Instance, a.fit.Problems = in, problems
+}
+
+// officialFiles says whether the index, or most headers, are the release's to
+// the byte.
+func (a *audit) officialFiles(release *model.Release) bool {
+	if a.indexUsable() && release.IndexSHA256 == hex.EncodeToString(a.Index.SHA256[:]) {
+		return true
+	}
+	return a.headers() && a.officialHeaders(release)*2 > len(release.Files)
 }
 
 // patterns counts the tensors of each name pattern: those of the index, or of

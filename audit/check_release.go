@@ -77,14 +77,18 @@ func (a *audit) sameBytes() string {
 	if !a.headers() {
 		return ""
 	}
-	same := 0
+	return fmt.Sprintf(" (%d of %d headers official)", a.officialHeaders(release), len(release.Files))
+}
+
+// officialHeaders counts the files that have the release's header and size.
+func (a *audit) officialHeaders(release *model.Release) (n int) {
 	for _, f := range a.Files {
 		want, ok := release.File(f.Name)
 		if ok && f.Header != nil && want.HeaderSHA256 == hex.EncodeToString(f.Header.SHA256[:]) && want.Bytes == f.Size {
-			same++
+			n++
 		}
 	}
-	return fmt.Sprintf(" (%d of %d headers official)", same, len(release.Files))
+	return n
 }
 
 // checkTotals compares sums with the release, where nothing else explains why
