@@ -78,11 +78,17 @@ func TestNaturally(t *testing.T) {
 
 func TestShellWords(t *testing.T) {
 	for in, want := range map[string]string{
-		"/raid/k3": "/raid/k3", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "-rf": "'./-rf'", "$x": "'$x'", "~": "'~'",
+		"/raid/k3": "/raid/k3", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "--tp": "--tp", "$x": "'$x'", "~": "'~'",
 	} {
 		if got := shellWords(in); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}
+	}
+}
+
+func TestShellPath(t *testing.T) {
+	if got := shellPath("-rf x"); got != "'./-rf x'" {
+		t.Error(got)
 	}
 }
 

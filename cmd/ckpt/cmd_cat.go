@@ -105,7 +105,7 @@ func unknownTensor(c *checkpoint.Checkpoint, name, path string) error {
 	}
 	near := ui.Nearest(name, iter.Seq[string](all), 3)
 	if len(near) == 0 {
-		return hint(err, "ckpt ls %s lists the names", shellWords(path))
+		return hint(err, "ckpt ls %s lists the names", shellPath(path))
 	}
 	for i := len(near) - 1; i >= 0; i-- {
 		err = hint(err, "near to it is %s", near[i])

@@ -122,7 +122,7 @@ func openCheckpoint(ctx context.Context, path string, jobs int) (*checkpoint.Che
 	case errors.Is(err, checkpoint.ErrNotFound):
 		return nil, err
 	default:
-		return nil, hint(err, "ckpt audit %s says all that is wrong and how to mend it", shellWords(path))
+		return nil, hint(err, "ckpt audit %s says all that is wrong and how to mend it", shellPath(path))
 	}
 }
 

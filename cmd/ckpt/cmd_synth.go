@@ -120,7 +120,7 @@ func madeError(err error, dst string) error {
 	case errors.Is(err, newfile.ErrNotEmpty), errors.Is(err, fs.ErrExist):
 		return hint(err, "nothing is overwritten; give a directory that does not exist or is empty")
 	case errors.Is(err, fs.ErrNotExist):
-		return hint(err, "mkdir -p %s first", shellWords(parent(dst)))
+		return hint(err, "mkdir -p %s first", shellPath(parent(dst)))
 	}
 	return err
 }

@@ -3,8 +3,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 )
 
@@ -19,7 +21,13 @@ func main() {
 }
 
 // run is the whole program but for the process around it.
-func run(ctx context.Context, args []string, std streams) int {
+func run(ctx context.Context, args []string, std streams) (code int) {
+	defer func() {
+		if fault := recover(); fault != nil { // else Go exits with 2, which is usage
+			fmt.Fprintf(std.err, "ckpt: error: a fault of ckpt itself: %v\n\n%s", fault, debug.Stack())
+			code = exitFailed
+		}
+	}()
 	err := execute(ctx, args, std)
 	if err != nil && ctx.Err() != nil {
 		err = context.Canceled // whatever the interrupt looked like further down

@@ -74,8 +74,8 @@ headers, never maps files, and writes only where it is told to.`,
 		&cobra.Group{ID: groupOther, Title: "This machine and this program"},
 	)
 	root.AddCommand(
-		newExplain(std), newLs(std), newCat(std),
-		newSynth(g, std),
+		newAudit(g, std), newExplain(std), newLs(std), newCat(std),
+		newSynth(g, std), newSlice(g, std), newDemo(std),
 		newDoctor(std), newVersion(std), newCompletion(std),
 	)
 	root.InitDefaultHelpCmd()

@@ -9,14 +9,19 @@ import (
 func shellWords(words ...string) string {
 	quoted := slices.Clone(words)
 	for i, s := range quoted {
-		if s == "" || strings.ContainsFunc(s, func(r rune) bool { return !shellSafe(r) }) || s[0] == '-' || s[0] == '~' {
-			if s != "" && s[0] == '-' {
-				s = "./" + s
-			}
+		if s == "" || s[0] == '~' || strings.ContainsFunc(s, func(r rune) bool { return !shellSafe(r) }) {
 			quoted[i] = "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 		}
 	}
 	return strings.Join(quoted, " ")
+}
+
+// shellPath quotes a path, also one that begins like a flag.
+func shellPath(path string) string {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	return shellWords(path)
 }
 
 func shellSafe(r rune) bool {
