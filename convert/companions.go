@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -54,27 +55,34 @@ func isWeight(name string) bool {
 
 func (s *slice) copyCompanion(ctx context.Context, e *checkpoint.Entry, out *newfile.Directory) error {
 	from := filepath.Join(s.source.Dir, e.Name)
-	mend := map[string]func([]byte) ([]jsonedit.Edit, error){
+	if mended, ok := s.mend(e.Name, from); ok {
+		s.result.Mended = append(s.result.Mended, e.Name)
+		return out.Write(e.Name, mended)
+	}
+	s.result.Companions = append(s.result.Companions, e.Name)
+	return copySmall(ctx, e, from, out)
+}
+
+// mend gives the new text of a companion that counts layers or files. One that
+// has another form than ours is not changed.
+func (s *slice) mend(name, from string) ([]byte, bool) {
+	edit := map[string]func([]byte) ([]jsonedit.Edit, error){
 		synthMarker:   s.mendMarker,
 		layerManifest: s.mendManifest,
-	}[e.Name]
-	if mend == nil {
-		s.result.Companions = append(s.result.Companions, e.Name)
-		return copySmall(ctx, e, from, out)
+	}[name]
+	if edit == nil {
+		return nil, false
 	}
 	text, err := ckptfs.ReadRegular(from, maxMended)
 	if err != nil {
-		return err
+		return nil, false
 	}
-	edits, err := mend(text)
+	edits, err := edit(text)
 	if err != nil {
-		return err
+		return nil, false
 	}
-	if text, err = jsonedit.Replace(text, edits); err != nil {
-		return err
-	}
-	s.result.Mended = append(s.result.Mended, e.Name)
-	return out.Write(e.Name, text)
+	mended, err := jsonedit.Replace(text, edits)
+	return mended, err == nil
 }
 
 func (s *slice) mendMarker([]byte) ([]jsonedit.Edit, error) {
@@ -86,7 +94,7 @@ func (s *slice) mendMarker([]byte) ([]jsonedit.Edit, error) {
 func (s *slice) mendManifest(text []byte) ([]jsonedit.Edit, error) {
 	old, ok, err := jsonedit.Find(text, "/files")
 	if err != nil || !ok {
-		return nil, err
+		return nil, cmp.Or(err, jsonedit.ErrAbsent)
 	}
 	files, err := jsonedit.Elements(old)
 	if err != nil {

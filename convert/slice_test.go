@@ -225,6 +225,20 @@ func TestIssue2060AllCompanionsAreCopied(t *testing.T) {
 	}
 }
 
+// A file that only bears the name of a manifest or marker is copied as it is.
+func TestSliceCopiesWhatItCannotMend(t *testing.T) {
+	src := mini(t)
+	if err := os.Remove(filepath.Join(src, synth.MarkerFile)); err != nil { // a link: the shared one stays
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(src, synth.MarkerFile), "no JSON")
+	write(t, filepath.Join(src, layerManifest), `{"files": 3}`)
+	dst, r := sliced(t, src, 1)
+	if read(t, filepath.Join(dst, synth.MarkerFile)) != "no JSON" || read(t, filepath.Join(dst, layerManifest)) != `{"files": 3}` || len(r.Mended) > 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A sparse K3 stays sparse, and its layers keep their official headers.
 func TestSliceOfTheFullSize(t *testing.T) {
 	src := source(t, "kimi-k3", synth.Options{Full: true, Layers: 6})

@@ -187,7 +187,8 @@ func rename(path string, err error) error {
 // Commit proves that every byte was written, reads the header back and
 // compares it, syncs the file, gives it its name (never in place of another
 // file), syncs the directory, and looks once more through the name. On an
-// error the temporary file is gone and the name does not lead to it.
+// error the temporary file is gone, and until the last two steps nothing has
+// the name; an error of those says that the disk cannot be trusted.
 func (w *Writer) Commit() error {
 	defer w.file.Abort()
 	if err := w.failed.Load(); err != nil {

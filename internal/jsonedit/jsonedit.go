@@ -26,6 +26,8 @@ type Edit struct {
 // ErrAbsent: a pointer leads to nothing.
 var ErrAbsent = errors.New("no such value")
 
+var errSeveral = errors.New("more than one JSON value")
+
 // span is where a value stands in its text.
 type span struct{ begin, end int }
 
@@ -81,13 +83,19 @@ func locate(text []byte, pointers []string) (map[string]span, error) {
 	}
 	found := map[string]span{}
 	d := jsontext.NewDecoder(bytes.NewReader(text))
-	for {
+	for values := 0; ; {
 		tok, err := d.ReadToken()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) && values == 1 {
 			return found, nil
 		}
 		if err != nil {
 			return nil, err
+		}
+		if d.StackDepth() == 0 {
+			values++
+		}
+		if values > 1 {
+			return nil, errSeveral
 		}
 		end := int(d.InputOffset())
 		pointer := string(d.StackPointer())

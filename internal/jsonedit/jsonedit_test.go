@@ -67,7 +67,7 @@ func TestReplaceRefuses(t *testing.T) {
 	if _, err := Replace([]byte(sample), []Edit{{"/x", "1"}}); !errors.Is(err, ErrAbsent) {
 		t.Errorf("absent: %v", err)
 	}
-	for _, text := range []string{`{"a":1,"a":2}`, `{"a":`, `{"a":1}x`} {
+	for _, text := range []string{`{"a":1,"a":2}`, `{"a":`, `{"a":1}x`, `{"a":1} 2`, ``, ` `} {
 		if _, err := Replace([]byte(text), nil); err == nil {
 			t.Errorf("%s: accepted", text)
 		}
