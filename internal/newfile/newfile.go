@@ -37,6 +37,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -92,7 +93,8 @@ func tempName(name string) string {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
 	tail := "." + hex.EncodeToString(random[:]) + Suffix
-	return "." + name[:min(len(name), maxName-1-len(tail))] + tail
+	short := name[:min(len(name), maxName-1-len(tail))]
+	return "." + strings.ToValidUTF8(short, "") + tail // darwin refuses half a character
 }
 
 // Path is the final path.
