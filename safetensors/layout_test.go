@@ -139,6 +139,27 @@ func TestSerializeOrder(t *testing.T) {
 	}
 }
 
+// The order in which safetensors 0.8.0 wrote one tensor of each type that its
+// Python package can write (all but the six-bit floats).
+func TestSerializeOrderOfTypes(t *testing.T) {
+	want := strings.Fields("U64 I64 F64 C64 F32 U32 I32 BF16 F16 U16 I16 F8_E5M2FNUZ F8_E4M3FNUZ F8_E8M0 F8_E4M3 F8_E5M2 I8 U8 F4 BOOL")
+	var specs []Spec
+	for i, name := range want {
+		ty, ok := dtype.Parse(name)
+		if !ok {
+			t.Fatal(name)
+		}
+		specs = append(specs, Spec{fmt.Sprint(i % 7), ty, nil})
+	}
+	slices.Reverse(specs)
+	SerializeOrder(specs)
+	for i, s := range specs {
+		if s.DType.String() != want[i] {
+			t.Errorf("%d: %s, not %s", i, s.DType, want[i])
+		}
+	}
+}
+
 // entryJSON is the slow way to read an entry.
 type entryJSON struct {
 	DType   string    `json:"dtype"`
