@@ -206,7 +206,7 @@ func runAudit(ctx context.Context, g *globals, opts auditOptions, path string, s
 	case g.quiet:
 		_, err = fmt.Fprintln(w, auditVerdict(std.style(), r))
 	default:
-		p := auditPrinter{w: w, style: std.style(), report: r, path: path, took: time.Since(began)}
+		p := auditPrinter{w: w, style: std.style(), report: r, path: path, all: opts.all, took: time.Since(began)}
 		p.print()
 	}
 	if err = errors.Join(err, w.Flush()); err != nil && !isBrokenPipe(err) {

@@ -20,7 +20,7 @@ const exitStatus = "exit-status"
 // what its exit status says.
 func help(out io.Writer, cmd *cobra.Command) {
 	w := bufio.NewWriter(out)
-	defer w.Flush()
+	defer func() { _ = w.Flush() }() // cobra has no way for an error of its help
 	fmt.Fprintln(w, strings.TrimSpace(cmd.Long))
 	if cmd.HasParent() {
 		section(w, "USAGE", "  "+strings.TrimSuffix(cmd.UseLine(), " [flags]")+" [flags]")

@@ -19,6 +19,7 @@ type auditPrinter struct {
 	style  ui.Style
 	report *audit.Report
 	path   string
+	all    bool // every instance and every code
 	took   time.Duration
 }
 
@@ -28,9 +29,11 @@ const nameWidth = 110
 func (p *auditPrinter) print() {
 	p.header()
 	p.checks()
-	for i := range p.report.Findings {
+	for list := p.report.Findings; len(list) > 0; {
+		n := alike(list)
 		fmt.Fprintln(p.w)
-		p.finding(&p.report.Findings[i])
+		p.findings(list[:n])
+		list = list[n:]
 	}
 	p.notes()
 	p.refetch()
@@ -114,10 +117,17 @@ func (p *auditPrinter) checks() {
 		if s.gap {
 			word = p.style.Red("not made")
 		}
-		t.Row(word, s.codes(), ui.Escape(s.reason))
+		codes := s.codes()
+		if ui.Width(codes) > codesWidth && !p.all {
+			codes = ui.Plural(len(s.ids), "check")
+		}
+		t.Row(word, codes, ui.Escape(s.reason))
 	}
 	t.Write(p.w)
 }
+
+// codesWidth bounds a list of codes; a longer one is counted.
+const codesWidth = 32
 
 // skip is why some checks were not made.
 type skip struct {
@@ -174,7 +184,39 @@ func (s *skip) codes() string {
 	return strings.Join(parts, " ")
 }
 
-func (p *auditPrinter) finding(f *audit.Finding) {
+// alike is how many findings from the first on have its code and severity: a
+// person reads them under one heading.
+func alike(list []audit.Finding) int {
+	n := 1
+	for n < len(list) && list[n].ID == list[0].ID && list[n].Severity == list[0].Severity &&
+		(list[n].Ignored == nil) == (list[0].Ignored == nil) {
+		n++
+	}
+	return n
+}
+
+// findings writes groups of one code: where and what for some of them, and the
+// cure of the first.
+func (p *auditPrinter) findings(list []audit.Finding) {
+	first := &list[0]
+	total := 0
+	for i := range list {
+		total += list[i].Count
+	}
+	p.heading(first, total)
+	examples := p.choose(list)
+	p.examples(examples)
+	if more := total - len(examples); more > 0 {
+		fmt.Fprintf(p.w, "         %s\n", p.style.Dim(fmt.Sprintf("and %s more (--all)", ui.Count(more))))
+	}
+	if first.Ignored != nil {
+		p.paragraph(p.style.Dim("ignored"), first.Ignored.Reason+", until "+first.Ignored.Until)
+		return
+	}
+	p.cure(first.Fix)
+}
+
+func (p *auditPrinter) heading(f *audit.Finding, total int) {
 	title := ""
 	if c, ok := audit.Explain(f.ID); ok {
 		title = c.Title
@@ -183,20 +225,30 @@ func (p *auditPrinter) finding(f *audit.Finding) {
 	if f.Ignored != nil {
 		word = p.style.Dim("ignored")
 	}
+	word += strings.Repeat(" ", max(0, len("warning")+2-ui.Width(word)))
 	count := ""
-	if f.Count > 1 {
-		count = p.style.Dim("  × " + ui.Count(f.Count))
+	if total > 1 {
+		count = p.style.Dim("  × " + ui.Count(total))
 	}
-	fmt.Fprintf(p.w, "%s%s%s  %s%s\n", word, strings.Repeat(" ", max(0, len("warning")+2-ui.Width(word))), p.style.Bold(f.ID), title, count)
-	p.examples(f.Examples)
-	if more := f.Count - len(f.Examples); more > 0 {
-		fmt.Fprintf(p.w, "         %s\n", p.style.Dim(fmt.Sprintf("and %s more (--all)", ui.Count(more))))
+	fmt.Fprintf(p.w, "%s%s  %s%s\n", word, p.style.Bold(f.ID), title, count)
+}
+
+// shownExamples is how many instances stand under a heading.
+const shownExamples = 3
+
+// choose takes the instances to show: all where all are wanted, those of a
+// single group, else one of each group.
+func (p *auditPrinter) choose(list []audit.Finding) []audit.Example {
+	var out []audit.Example
+	for i := range list {
+		switch {
+		case p.all || len(list) == 1:
+			out = append(out, list[i].Examples...)
+		case len(list[i].Examples) > 0 && len(out) < shownExamples:
+			out = append(out, list[i].Examples[0])
+		}
 	}
-	if f.Ignored != nil {
-		p.paragraph(p.style.Dim("ignored"), f.Ignored.Reason+", until "+f.Ignored.Until)
-		return
-	}
-	p.cure(f.Fix)
+	return out
 }
 
 // lineWidth is how wide a place with its message may be to stand in one line.
@@ -224,7 +276,7 @@ func (p *auditPrinter) examples(list []audit.Example) {
 			return
 		}
 	}
-	io.WriteString(p.w, b.String())
+	fmt.Fprint(p.w, b.String())
 }
 
 func (p *auditPrinter) longExamples(list []audit.Example) {
