@@ -74,7 +74,7 @@ func (a *audit) indexUsable() bool { return a.Index != nil && a.Index.Err == nil
 // sameBytes says how much of the release is here to the byte, for the verdict.
 func (a *audit) sameBytes() string {
 	release := a.release()
-	if !a.headers() {
+	if !a.headers() || len(release.Files) == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" (%d of %d headers official)", a.officialHeaders(release), len(release.Files))
