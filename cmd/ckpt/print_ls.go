@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -194,15 +195,12 @@ func headerLen(f *checkpoint.File) int64 {
 	return f.Header.Len
 }
 
-// The documents of ckpt.ls/v1.
+// lsDocument is ckpt.ls/v1 but for its list: tensors, shards or families.
 type lsDocument struct {
-	Schema   string      `json:"schema"`
-	Path     string      `json:"path"`
-	PathHex  string      `json:"path_hex,omitzero"`
-	Format   string      `json:"format"`
-	Tensors  *[]lsTensor `json:"tensors,omitzero"`
-	Families *[]lsFamily `json:"families,omitzero"`
-	Shards   *[]lsShard  `json:"shards,omitzero"`
+	Schema  string `json:"schema"`
+	Path    string `json:"path"`
+	PathHex string `json:"path_hex,omitzero"`
+	Format  string `json:"format"`
 }
 
 type lsTensor struct {
@@ -237,33 +235,50 @@ func (l *lister) json() error {
 	doc.Path, doc.PathHex = exact(l.c.Path)
 	switch {
 	case l.opts.all:
-		list := []lsTensor{}
+		return writeDocument(l.w, doc, "tensors", l.jsonTensors())
+	case l.opts.shards:
+		return writeDocument(l.w, doc, "shards", l.jsonShards())
+	default:
+		return writeDocument(l.w, doc, "families", l.jsonFamilies())
+	}
+}
+
+func (l *lister) jsonTensors() iter.Seq[lsTensor] {
+	return func(yield func(lsTensor) bool) {
 		for _, p := range l.tensors() {
 			spec := l.c.Spec(p.record.Spec)
 			t := lsTensor{DType: spec.DType.String(), Shape: spec.Shape, Offset: p.record.Offset, Bytes: p.record.Size}
 			t.Name, t.NameHex = exact(l.c.Names.Name(p.record.Key))
 			t.File, _ = exact(p.file.Name)
-			list = append(list, t)
+			if !yield(t) {
+				return
+			}
 		}
-		doc.Tensors = &list
-	case l.opts.shards:
-		list := []lsShard{}
+	}
+}
+
+func (l *lister) jsonShards() iter.Seq[lsShard] {
+	return func(yield func(lsShard) bool) {
 		for _, f := range l.shards() {
 			s := lsShard{Indexed: f.Indexed, Tensors: len(f.Records), Header: headerLen(f), Bytes: f.Size}
 			s.File, s.FileHex = exact(f.Name)
-			list = append(list, s)
+			if !yield(s) {
+				return
+			}
 		}
-		doc.Shards = &list
-	default:
-		list := []lsFamily{}
+	}
+}
+
+func (l *lister) jsonFamilies() iter.Seq[lsFamily] {
+	return func(yield func(lsFamily) bool) {
 		for _, f := range l.families() {
 			spec := l.c.Spec(f.spec)
 			pattern, _ := exact(f.name(false))
-			list = append(list, lsFamily{pattern, spec.DType.String(), spec.Shape, f.count, f.bytes})
+			if !yield(lsFamily{pattern, spec.DType.String(), spec.Shape, f.count, f.bytes}) {
+				return
+			}
 		}
-		doc.Families = &list
 	}
-	return writeJSON(l.w, doc)
 }
 
 // exact is a name for JSON: bytes that are not UTF-8 become U+FFFD, with all
