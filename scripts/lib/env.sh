@@ -15,7 +15,8 @@ golangci() {
 	dir=$CACHE/golangci-lint-$GOLANGCI_VERSION-$(go env GOVERSION)
 	if [ ! -x "$dir/golangci-lint" ]; then
 		mkdir -p "$dir"
-		GOBIN=$dir go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$GOLANGCI_VERSION" >&2
+		GOBIN=$dir go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$GOLANGCI_VERSION" \
+			2> >(grep -v '^go: downloading' >&2)
 	fi
 	echo "$dir/golangci-lint"
 }
