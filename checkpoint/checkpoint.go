@@ -97,8 +97,8 @@ func (f *File) Usable() bool { return f.Fault == nil && f.Header != nil && f.Hea
 // Listed says whether the names of the file's tensors are known, though places
 // and sizes may be wrong.
 func (f *File) Listed() bool {
-	if f.Fault != nil || f.Header == nil || f.Header.Dropped > 0 {
-		return false
+	if f.Fault != nil || f.Header == nil || f.Header.Dropped > 0 || f.Header.Tensors != len(f.Records) {
+		return false // entries of which even the place is unknown have no record
 	}
 	for _, p := range f.Header.Problems {
 		switch p.Kind {
