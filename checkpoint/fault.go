@@ -145,9 +145,10 @@ func webPage(head []byte) *Fault {
 }
 
 // zeroed says whether a file begins with nothing but zero bytes: space that was
-// allocated and never written. Eight bytes alone are too little to tell.
+// allocated and never written. Eight bytes alone are too little to tell, and
+// no header is as short as what is looked at.
 func zeroed(r io.ReaderAt, size int64) bool {
-	const look = 4096
+	const look = 64
 	if size <= 8 {
 		return false
 	}
