@@ -37,7 +37,7 @@ func (a *audit) checkIndex() {
 		if p.Kind == safetensors.Duplicate {
 			id = "IX002"
 		}
-		a.col.Add(Finding{ID: id, File: a.Index.Name, Offset: At(p.Offset), Message: p.Msg, Fix: a.fetch(a.Index.Name), Refetch: true})
+		a.col.Add(Finding{ID: id, File: a.Index.Name, Tensor: p.Tensor, Offset: At(p.Offset), Message: p.Msg, Fix: a.fetch(a.Index.Name), Refetch: true})
 	}
 	for _, d := range a.Index.Duplicates {
 		first, _ := a.Index.Find(d.Key)
@@ -74,6 +74,9 @@ func (a *audit) badDocument(name string, err error, code string) {
 		f.Fix = "put the file in its place; it was not opened"
 	case errors.As(err, &format):
 		f.ID, f.Message, f.Offset = code, format.Msg, At(format.Offset)
+		if a.Index != nil && name == a.Index.Name && a.Index.Size == 0 {
+			f.ID, f.Message, f.Offset = "FS012", "the file is empty", nil
+		}
 		if fault := a.pretender(name); fault != nil {
 			f.ID, f.Message, f.Actual, f.Offset = faults[fault.Reason].code, fault.Msg, fault.Detail, nil
 		}
@@ -171,11 +174,33 @@ func (a *audit) checkDifferences() {
 	if a.Index != nil && a.Index.Err == nil {
 		a.col.Checked("IX003", "IX004")
 	}
+	told := a.toldOfIndex()
 	for d := range a.Differences() {
 		a.disagree++
-		a.addDifference(d)
+		if !told[d.Name] {
+			a.addDifference(d)
+		}
 	}
 	a.checkTotal()
+}
+
+// toldOfIndex are the tensors of which the index says two things, or nothing
+// that could be a file: IX001 and IX002 tell of them, and what the shards have
+// instead is no second fault.
+func (a *audit) toldOfIndex() map[string]bool {
+	told := map[string]bool{}
+	if !a.indexUsable() {
+		return told
+	}
+	for _, p := range a.Index.Problems {
+		if p.Named {
+			told[p.Tensor] = true
+		}
+	}
+	for _, d := range a.Index.Duplicates {
+		told[a.Names.Name(d.Key)] = true
+	}
+	return told
 }
 
 func (a *audit) addDifference(d *checkpoint.Difference) {

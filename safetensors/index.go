@@ -160,7 +160,10 @@ func (s *indexScanner) entry(name []byte, at int) bool {
 		if !l.skip(maxDepth) {
 			return false
 		}
-		s.note(Syntax, start, "the weight map gives %.200q no file name but %.40q", name, l.buf[start:l.pos])
+		if s.problem != nil {
+			s.problem(&FormatError{Kind: Syntax, Offset: int64(start), Tensor: string(name), Named: true,
+				Msg: fmt.Sprintf("the weight map gives it no file name but %.40q", l.buf[start:l.pos])})
+		}
 		return true
 	}
 	file, _, ok := l.str()
