@@ -45,7 +45,7 @@ func (a *audit) skipConfig(reason string) {
 func (a *audit) badConfig(doc *checkpoint.Document, err error) {
 	f := Finding{ID: "CF002", File: doc.Name, Message: "not a valid config: " + err.Error(), Refetch: true, Fix: a.fetch(doc.Name)}
 	if len(doc.Data) == 0 {
-		f.Message = "the file is empty"
+		f.ID, f.Message = "FS012", "the file is empty"
 	}
 	if fault := checkpoint.Pretender(doc.Data[:min(len(doc.Data), 512)]); fault != nil {
 		f.ID, f.Message, f.Actual = faults[fault.Reason].code, fault.Msg, fault.Detail
