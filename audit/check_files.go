@@ -22,7 +22,8 @@ func (a *audit) checkFiles() {
 			a.lost++
 		}
 		if f.Fault != nil {
-			a.add(f, a.faultFinding(f))
+			a.add(f, a.faultFinding(f)) // what is no weight file need not be in the index
+			continue
 		}
 		if f.Indexed {
 			continue
@@ -278,11 +279,9 @@ func (a *audit) checkPartials() {
 	inPlace := map[string]bool{}
 	whole := true
 	for _, f := range a.Files {
-		if f.Fault != nil && f.Indexed {
-			whole = false
-			if f.Fault.Reason == checkpoint.Partial {
-				inPlace[f.Fault.Detail] = true
-			}
+		whole = whole && (!f.Indexed || f.Usable())
+		if f.Fault != nil && f.Indexed && f.Fault.Reason == checkpoint.Partial {
+			inPlace[f.Fault.Detail] = true
 		}
 	}
 	for _, name := range left {
@@ -291,12 +290,19 @@ func (a *audit) checkPartials() {
 		}
 		finding := Finding{ID: "FS008", File: name, Severity: Warning, Message: "a partial download lies beside the set",
 			Fix: "delete it once no downloader runs"}
-		if !whole && strings.HasPrefix(name, downloads) {
+		if !whole && a.maybeWeights(name) {
 			finding.Severity, finding.Message = Error, "a download has not ended, and the set is not whole"
 			finding.Fix = "run the download again: it resumes"
 		}
 		a.col.Add(finding)
 	}
+}
+
+// maybeWeights says whether a partial download may be that of a weight file:
+// in the client's own folder names tell nothing.
+func (a *audit) maybeWeights(partial string) bool {
+	_, known := a.File(checkpoint.PartialOf(partial))
+	return known || strings.HasPrefix(partial, downloads)
 }
 
 // pickleSuffixes are the names under which PyTorch saves pickles.
