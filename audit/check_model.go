@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"ckpt/checkpoint"
 	"ckpt/dtype"
@@ -163,6 +164,9 @@ const (
 
 // fit compares the dtype and shape of a tensor with its family.
 func (r *registrar) fit(f *familyCensus, file *checkpoint.File, rec *checkpoint.Record) {
+	if !file.Usable() && !r.a.consistent(rec) {
+		return // the header contradicts itself: neither need be what was meant
+	}
 	if r.fits[f.number] == nil {
 		r.fits[f.number] = make(verdicts, r.a.Specs())
 	}
@@ -173,6 +177,14 @@ func (r *registrar) fit(f *familyCensus, file *checkpoint.File, rec *checkpoint.
 	if *v != fitsFamily {
 		r.a.misfit(f.Family, file, rec, *v)
 	}
+}
+
+// consistent says whether dtype and shape of a tensor give the bytes that it
+// takes.
+func (a *audit) consistent(rec *checkpoint.Record) bool {
+	spec := a.Spec(rec.Spec)
+	size, err := spec.DType.Size(spec.Shape)
+	return err == nil && int64(size) == rec.Size
 }
 
 func judge(f *model.Family, spec checkpoint.Spec) verdict1 {
@@ -205,8 +217,8 @@ func (a *audit) misfit(f *model.Family, file *checkpoint.File, rec *checkpoint.R
 	}
 	if v == wrongShape || v == wrongBoth {
 		s := finding
-		s.ID, s.Expected, s.Actual = ids[1], shapeNames(f.Shapes), fmt.Sprint(spec.Shape)
-		s.Message, s.Group = fmt.Sprintf("shape is %v; the config gives %s", spec.Shape, shapeNames(f.Shapes)), f.Pattern
+		s.ID, s.Expected, s.Actual = ids[1], shapeNames(f.Shapes), shapeName(spec.Shape)
+		s.Message, s.Group = fmt.Sprintf("shape is %s; the config gives %s", s.Actual, s.Expected), f.Pattern
 		a.add(file, s)
 	}
 }
@@ -217,6 +229,11 @@ func typeNames(types []dtype.Type) string {
 		list[i] = t.String()
 	}
 	return joinOr(list)
+}
+
+// shapeName spells a shape as headers and profiles do: [128, 8].
+func shapeName(shape []uint64) string {
+	return strings.ReplaceAll(fmt.Sprint(shape), " ", ", ")
 }
 
 func shapeNames(shapes []model.Shape) string {
@@ -291,6 +308,9 @@ func (a *audit) checkRegions() {
 		if r.tensors != whole || r.file == nil || !r.spread && r.to-r.from == r.bytes {
 			continue // incomplete layers have findings of their own
 		}
+		if !r.file.Usable() || a.strangersIn(r) {
+			continue // so have holes, and what lies there and is not known
+		}
 		f := Finding{ID: "MD006", Offset: At(r.from), Group: "regions", Expected: plural(r.bytes, "byte") + " in one piece",
 			Message: fmt.Sprintf("the experts of layer %d do not lie in one piece", layer), Fix: "nothing needs to be done for correctness"}
 		f.Actual = fmt.Sprintf("%s between first and last", plural(r.to-r.from, "byte"))
@@ -300,6 +320,14 @@ func (a *audit) checkRegions() {
 		f.File = r.file.Name
 		a.col.Add(f)
 	}
+}
+
+// strangersIn says whether a tensor that the profile does not know lies in a
+// region.
+func (a *audit) strangersIn(r *region) bool {
+	return slices.ContainsFunc(a.census.unknown, func(s stranger) bool {
+		return s.file == r.file && s.at >= r.from && s.at < r.to
+	})
 }
 
 // layerRegions joins the regions of all expert families by layer, and says how
