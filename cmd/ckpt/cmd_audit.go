@@ -41,9 +41,9 @@ type auditOptions struct {
 const toStdout = "-"
 
 func (o *auditOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.level, "level", "headers", "how deep: `metadata` (config and index) or headers (every file's size and header)")
+	fs.StringVar(&o.level, "level", "headers", "go to this `level`: metadata (config and index) or headers (every file's size and header)")
 	fs.BoolVar(&o.metadata, "metadata-only", false, "the same as --level metadata")
-	fs.StringVar(&o.profile, "profile", "auto", "compare with this family: auto, a `name`, a file, or none")
+	fs.StringVar(&o.profile, "profile", "auto", "compare with this `family`: auto, a name, a file, or none")
 	fs.StringVar(&o.failOn, "fail-on", "error", "fail from this `severity` on: error or warning")
 	fs.StringVar(&o.ignore, "ignore", "", "findings that do not count: a JSON `file` of {id, file, tensor, reason, until}")
 	fs.BoolVar(&o.all, "all", false, "show every instance of a finding, not the first three")
@@ -80,7 +80,12 @@ else pass. Files that have to be fetched again come last, in one line.`,
        does not parse
   3    the verdict is fail or incomplete; a path that does not exist is FS001
   130  interrupted`},
-		Args: func(_ *cobra.Command, args []string) error { return want("audit", opts.join(args), "PATH") },
+		Args: func(_ *cobra.Command, args []string) error {
+			if args = opts.join(args); len(args) > 1 && opts.sarif == toStdout {
+				return hint(usagef("audit takes PATH and was given %d arguments", len(args)), "a file for SARIF follows an equals sign: --sarif=%s", shellWords(args[0]))
+			}
+			return want("audit", args, "PATH")
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.set = map[string]bool{}
 			cmd.Flags().Visit(func(f *pflag.Flag) { opts.set[f.Name] = true })

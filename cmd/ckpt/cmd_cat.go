@@ -24,8 +24,8 @@ type catOptions struct {
 }
 
 func (o *catOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.format, "format", "raw", "`raw` bytes, text or npy")
-	fs.StringVar(&o.slice, "slice", "", "a part, a `range` for each dimension: 0:2,:,5")
+	fs.StringVar(&o.format, "format", "raw", "write in this `form`: raw, text or npy")
+	fs.StringVar(&o.slice, "slice", "", "a part only: a `range` for each dimension, 0:2,:,5")
 	o.addSource(fs)
 }
 

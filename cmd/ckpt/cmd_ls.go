@@ -34,7 +34,7 @@ func (o *lsOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.tree, "tree", false, "show the names as a tree")
 	fs.StringArrayVar(&o.tensors, "tensor", nil, "only tensors whose name matches `GLOB` or re:REGEX (may be repeated)")
 	fs.StringSliceVar(&o.dtypes, "dtype", nil, "only tensors of this `type`: BF16, U8, … (may be repeated)")
-	fs.StringVar(&o.sort, "sort", "", "order by `name`, offset or size")
+	fs.StringVar(&o.sort, "sort", "", "in this `order`: name, offset or size")
 	fs.BoolVar(&o.json, "json", false, "print one JSON document (ckpt.ls/v1)")
 	fs.IntVarP(&o.jobs, "jobs", "j", 0, "files to read at the same time (0: as many as processors)")
 	o.addSource(fs)

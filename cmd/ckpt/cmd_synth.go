@@ -29,7 +29,7 @@ const defaultPreset = "mini"
 
 func (o *synthOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.full, "full", false, "at the release's real size; payloads are holes and take no disk")
-	fs.StringVar(&o.preset, "preset", "", "a small `one` with real contents and the same rules (default \"mini\")")
+	fs.StringVar(&o.preset, "preset", "", "a small one with real contents and the same rules, by `name` (default \"mini\")")
 	fs.IntVar(&o.layers, "layers", 0, "this many layers (0: as many as the config has)")
 	fs.IntVar(&o.experts, "experts", 0, "this many experts a layer (0: as many as the config has)")
 	fs.Uint64Var(&o.seed, "seed", 0, "of the contents of a preset")

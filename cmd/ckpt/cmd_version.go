@@ -22,8 +22,12 @@ func newVersion(std streams) *cobra.Command {
 }
 
 func runVersion(_ context.Context, std streams) error {
-	_, err := fmt.Fprintf(std.out, "ckpt %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprint(std.out, versionLine())
 	return err
+}
+
+func versionLine() string {
+	return fmt.Sprintf("ckpt %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // version is what the build recorded: the module's version, and the commit.

@@ -43,7 +43,10 @@ func section(w io.Writer, title, text string) {
 	}
 }
 
-func flags(fs *pflag.FlagSet) string { return fs.FlagUsagesWrapped(textWidth + 2) }
+func flags(fs *pflag.FlagSet) string {
+	text := fs.FlagUsagesWrapped(textWidth + 2)
+	return strings.ReplaceAll(text, `--sarif FILE[="-"]`, `--sarif[=FILE]    `) // its value may be left out
+}
 
 // commands lists those of a group in the order in which they were added.
 func commands(root *cobra.Command, group string) string {

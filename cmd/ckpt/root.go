@@ -22,7 +22,7 @@ type globals struct {
 }
 
 func (g *globals) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&g.progress, "progress", "auto", "how to show progress: `auto`, plain, json or none")
+	fs.StringVar(&g.progress, "progress", "auto", "show progress in this `form`: auto, plain, json or none")
 	fs.BoolVarP(&g.quiet, "quiet", "q", false, "print only the result")
 	fs.Bool("no-mmap", true, "nothing is ever mapped")
 	fs.MarkHidden("no-mmap")
@@ -64,6 +64,8 @@ headers, never maps files, and writes only where it is told to.`,
 	root.SetIn(std.in)
 	root.SetOut(std.out)
 	root.SetErr(std.err)
+	root.Version = version()
+	root.SetVersionTemplate(versionLine())
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { help(std.out, cmd) })
 	root.SetFlagErrorFunc(flagError)
 	root.SetGlobalNormalizationFunc(normalize)
@@ -78,13 +80,24 @@ headers, never maps files, and writes only where it is told to.`,
 		newSynth(g, std), newSlice(g, std), newDemo(std),
 		newDoctor(std), newVersion(std), newCompletion(std),
 	)
-	root.InitDefaultHelpCmd()
-	for _, cmd := range root.Commands() {
-		if cmd.Name() == "help" {
-			cmd.Hidden = true
-		}
-	}
+	root.SetHelpCommand(newHelp(std))
 	return root
+}
+
+// newHelp makes help COMMAND, which people type and no help lists.
+func newHelp(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:    "help [COMMAND]",
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(cmd.Root(), args)
+			}
+			help(std.out, about)
+			return nil
+		},
+	}
 }
 
 // unknownCommand refuses a word that is no command and says which was meant.

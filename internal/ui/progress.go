@@ -207,10 +207,13 @@ func (s state) line() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s", Escape(s.what), s.amount(s.done))
 	if s.total > 0 {
-		fmt.Fprintf(&b, " of %s  %d%%", s.amount(s.total), min(100, int64(float64(s.done)/float64(s.total)*100)))
+		b.WriteString(" of " + s.amount(s.total))
 	}
 	if s.unit != Bytes {
 		b.WriteString(" " + s.unit)
+	}
+	if s.total > 0 {
+		fmt.Fprintf(&b, "  %d%%", min(100, int64(float64(s.done)/float64(s.total)*100)))
 	}
 	if r := s.rate(); r > 0 {
 		fmt.Fprintf(&b, "  %s/s", s.amount(int64(r)))

@@ -40,7 +40,7 @@ func TestProgressMoving(t *testing.T) {
 		p.Add(2)
 		time.Sleep(350 * time.Millisecond)
 		p.Stop()
-		if s := b.String(); !strings.HasPrefix(s, "\ropening  2 of 10  20% files") || !strings.HasSuffix(s, "\r\x1b[K") {
+		if s := b.String(); !strings.HasPrefix(s, "\ropening  2 of 10 files  20%") || !strings.HasSuffix(s, "\r\x1b[K") {
 			t.Errorf("%q", s)
 		}
 	})
