@@ -335,7 +335,7 @@ func (a *audit) strangersIn(r *region) bool {
 func (a *audit) layerRegions() (layers map[uint32]*region, whole int64) {
 	layers = map[uint32]*region{}
 	for _, f := range a.census.families {
-		if f.Experts == 0 || f.Layers == nil || f.Tolerated {
+		if f.Experts == 0 || len(f.Layers) == 0 || f.Tolerated {
 			continue
 		}
 		whole += f.Count / int64(len(f.Layers))
