@@ -370,6 +370,9 @@ func (c *compiler) family(f familyJSON) (out familySpec, err error) {
 	if f.Axis != nil && (*f.Axis < 0 || *f.Axis >= maxRank) {
 		return out, fmt.Errorf("axis: %d is not in 0…%d", *f.Axis, maxRank-1)
 	}
+	if out.split, err = c.split(f); err != nil {
+		return out, err
+	}
 	out.engine, err = c.engine(f.Engine)
 	return out, placed(err, "engine")
 }
@@ -448,7 +451,7 @@ func (c *compiler) engine(e *engineJSON) (*engineSpec, error) {
 	if n := len(e.Names); n > 0 && len(out.shapes) != n || n == 0 && len(out.shapes) != 1 {
 		return nil, errors.New("shapes: one for each name is needed")
 	}
-	return out, nil
+	return out, c.operations(e, out)
 }
 
 func (c *compiler) tie() error {

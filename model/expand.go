@@ -96,6 +96,7 @@ func (b *builder) family(spec *familySpec, set string, shapes []Shape, counts ma
 		func() error { return b.spell(f, spec, counts) },
 		func() error { return b.count(f, spec) },
 		func() error { return b.measure(f) },
+		func() error { return b.split(f, spec) },
 		func() error { return b.engine(f, spec.engine) },
 	} {
 		if err := step(); err != nil {
@@ -210,8 +211,9 @@ func (b *builder) engine(f *Family, spec *engineSpec) error {
 		return err
 	}
 	f.Engine = &Engine{Names: spec.names, NamesByKind: spec.namesByKind, Shapes: shapes,
-		Axis: spec.axis, Transform: spec.transform}
-	return nil
+		Axis: spec.axis, Transform: spec.transform, Reshape: spec.reshape, Map: spec.mapping}
+	f.Engine.Cuts, err = evalCuts(spec.cuts, &b.scope)
+	return err
 }
 
 // pair ties packed families to their scales.

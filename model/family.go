@@ -47,6 +47,10 @@ type Family struct {
 	ScaleGroup int64
 
 	Axis   int     // that tensor parallelism splits, or Replicated
+	Parts  int64   // pieces of that axis that stay whole, such as heads; 0: each index is one
+	Repeat bool    // more ranks than parts hold copies of them
+	Narrow int64   // values at the front that matter, one a head; 0: all
+	Stack  int     // axis that counts experts, or Replicated where each has a tensor
 	Engine *Engine // nil where the profile has no engine layout
 	Source *Source // nil unless the layout is made from another
 
@@ -61,7 +65,10 @@ type Engine struct {
 	NamesByKind map[string][]string // by layer set, where the name depends on it; Names is empty then
 	Shapes      []Shape             // one for each name
 	Axis        int                 // of the engine's shape, or Replicated
-	Transform   string              // "" is the identity
+	Transform   string              // for people; "" is the identity
+	Reshape     bool                // the same bytes under Shapes
+	Map         string              // what is done to each number: "" or MapNegExp
+	Cuts        []Cut               // one for each name where each part of the axis is cut up
 }
 
 // Source is what a family of a converted layout is made from.

@@ -210,6 +210,10 @@ type familyJSON struct {
 	Tolerated bool                          `json:"tolerated"`
 	Scale     *scaleJSON                    `json:"scale"`
 	Axis      *int                          `json:"axis"`
+	Parts     []string                      `json:"parts"`  // expressions: pieces of the axis that stay whole
+	Repeat    bool                          `json:"repeat"` // ranks beyond the parts hold copies
+	Narrow    string                        `json:"narrow"` // values at the front, one a head; padding behind
+	ExpertAx  *int                          `json:"expert_axis"`
 	Engine    *engineJSON                   `json:"engine"`
 	Source    *Source                       `json:"source"`
 }
@@ -225,6 +229,9 @@ type engineJSON struct {
 	Shapes      [][]jsontext.Value  `json:"shapes"`
 	Axis        *int                `json:"axis"`
 	Transform   string              `json:"transform"`
+	Reshape     bool                `json:"reshape"`
+	Map         string              `json:"map"`
+	Cuts        []cutJSON           `json:"cuts"`
 }
 
 // The compiled forms.
@@ -293,6 +300,7 @@ type familySpec struct {
 	blocks   *expr
 	when     *expr
 	engine   *engineSpec
+	split    splitSpec
 }
 
 type kindShapes struct {
@@ -306,4 +314,7 @@ type engineSpec struct {
 	shapes      []shapeSpec
 	axis        int
 	transform   string
+	cuts        []cutSpec
+	mapping     string
+	reshape     bool
 }
