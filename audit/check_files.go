@@ -201,6 +201,10 @@ func (a *audit) addProblem(f *checkpoint.File, p *safetensors.FormatError) {
 		finding.Fix = "rename the tensor before names reach a terminal or a shell"
 	case safetensors.Truncated:
 		finding.Expected, finding.Actual = plural(f.Header.DataEnd, "byte"), plural(f.Size, "byte")
+		finding.Message = fmt.Sprintf("the file ends %s early: it has %s of %s", plural(p.Size, "byte"), thousands(f.Size), finding.Expected)
+	case safetensors.Trailing:
+		finding.Expected, finding.Actual = plural(f.Header.DataEnd, "byte"), plural(f.Size, "byte")
+		finding.Message = fmt.Sprintf("%s follow the last tensor, which ends at %s of %s", plural(p.Size, "byte"), thousands(f.Header.DataEnd), finding.Actual)
 	}
 	if !p.Kind.Legal() {
 		finding.Fix, finding.Refetch = a.fetch(f.Name), !a.Single && f.Indexed

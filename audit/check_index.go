@@ -246,7 +246,7 @@ func (a *audit) checkTotal() {
 			continue
 		}
 		if !f.Usable() {
-			a.col.Skip("IX006", "the bytes cannot be added up: "+f.Name+" has no valid header")
+			a.col.Skip("IX006", "the bytes cannot be added up: "+f.Name+" is not whole and valid")
 			return
 		}
 		for i := range f.Records {

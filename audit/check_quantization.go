@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"ckpt/checkpoint"
@@ -37,7 +38,7 @@ func (a *audit) checkQuantization() {
 		a.col.Add(Finding{ID: "CF004", File: "config.json", Tensor: signs.packed, Group: "silent", Expected: "a quantization_config", Actual: "absent",
 			Message: "the config has no quantization_config, and there are packed tensors", Fix: a.fetch("config.json")})
 	case q == nil:
-	case signs.packed == "" && signs.scale == "" && a.lost == 0:
+	case signs.packed == "" && signs.scale == "" && a.lost == 0 && a.expectsScales():
 		a.col.Add(Finding{ID: "CF004", File: "config.json", Group: "promise", Expected: "packed tensors or scales", Actual: "none",
 			Message: fmt.Sprintf("%s promises %s, and no tensor is packed or has a scale", q.path, q.method), Fix: a.fetch("config.json")})
 	case q.skipped != "":
@@ -129,6 +130,13 @@ func (a *audit) quantizedNames() (s signs) {
 		}
 	}
 	return s
+}
+
+// expectsScales is false where the profile says that the layers at hand have
+// nothing that could be packed: a slice of the dense layer alone.
+func (a *audit) expectsScales() bool {
+	return a.in == nil || slices.ContainsFunc(a.in.Families, func(f *model.Family) bool { return f.Scale != nil && f.Count > 0 }) ||
+		!slices.ContainsFunc(a.in.Families, func(f *model.Family) bool { return f.Scale != nil })
 }
 
 // checkIgnoreList follows the ignore list over the modules: one that is packed

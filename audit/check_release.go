@@ -153,11 +153,11 @@ func (a *audit) totalsExplained() string {
 	case a.col.Found("MD001", "MD002", "MD003", "MD004", "MD005", "QT001", "QT002", "QT003", "QT004", "IX001", "IX002"):
 		return "tensors are missing, surplus or of another kind, as other findings say"
 	case a.headers() && a.unlisted():
-		return "headers are invalid"
+		return "files are not whole and valid, as other findings say"
 	}
 	for _, f := range a.Files {
 		if a.headers() && f.Indexed && !f.Usable() {
-			return "headers are invalid"
+			return "files are not whole and valid, as other findings say"
 		}
 	}
 	return ""
