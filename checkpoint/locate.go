@@ -64,10 +64,13 @@ type location struct {
 func locate(path string) (*location, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		if link, e := os.Readlink(path); e == nil && isDangling(err) {
-			return &location{dir: filepath.Dir(path), single: filepath.Base(path)}, danglingPath(path, link)
-		}
-		if os.IsNotExist(err) {
+		link, e := os.Readlink(path)
+		switch {
+		case e == nil && isDangling(err) && ofCheckpoint(filepath.Base(path)):
+			return locateFile(path), nil // the link is judged as a file of its set
+		case e == nil && isDangling(err):
+			return nil, danglingPath(path, link)
+		case os.IsNotExist(err):
 			return nil, &NotFoundError{path, "there is nothing at this path", err}
 		}
 		return nil, err
@@ -75,21 +78,31 @@ func locate(path string) (*location, error) {
 	if info.IsDir() {
 		return &location{dir: snapshot(path)}, nil
 	}
+	return locateFile(path), nil
+}
+
+// ofCheckpoint says whether a name is that of a checkpoint's file.
+func ofCheckpoint(name string) bool {
+	return strings.HasSuffix(name, weightSuffix) || strings.HasSuffix(name, indexSuffix) || name == configName
+}
+
+// locateFile understands the path of a file: a part of its set, or alone.
+func locateFile(path string) *location {
 	dir, name := filepath.Dir(path), filepath.Base(path)
 	if strings.HasSuffix(name, indexSuffix) {
-		return &location{dir: dir, index: name}, nil
+		return &location{dir: dir, index: name}
 	}
 	if name == configName {
-		return &location{dir: dir}, nil
+		return &location{dir: dir}
 	}
 	part, isPart := PartOf(name)
 	if hasSet(dir) {
-		return &location{dir: dir}, nil
+		return &location{dir: dir}
 	}
 	if isPart {
-		return &location{dir: dir, set: part.set()}, nil
+		return &location{dir: dir, set: part.set()}
 	}
-	return &location{dir: dir, single: name}, nil
+	return &location{dir: dir, single: name}
 }
 
 // set names the set of a part, whatever the width of its numbers.
