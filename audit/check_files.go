@@ -112,8 +112,8 @@ func fragmented(f *checkpoint.File) bool {
 
 // checkHoles tells of data that were allocated and never written.
 func (a *audit) checkHoles(f *checkpoint.File) {
-	if len(f.Holes) == 0 || f.Fault != nil {
-		return
+	if len(f.Holes) == 0 || !f.Listed() {
+		return // without a header nobody knows where the data are
 	}
 	bytes := int64(0)
 	for _, h := range f.Holes {
