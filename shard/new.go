@@ -1,18 +1,80 @@
 package shard
 
 import (
-	"errors"
+	"fmt"
 
 	"ckpt/checkpoint"
 )
 
-// New plans a checkpoint that was opened without problems.
-func New(c *checkpoint.Checkpoint, m *Model, t Topology, opts Options) (*Plan, error) {
-	return nil, errors.New("not there yet")
+// New plans a checkpoint that was opened without problems. The error matches
+// ErrTopology for degrees that make none, *SplitError for degrees that cut what
+// must stay whole, *UnknownError for tensors of which no rule says how to split
+// them, and ErrIncomplete for a checkpoint that lacks tensors.
+func New(c *checkpoint.Checkpoint, m *Model, t Topology, o Options) (*Plan, error) {
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	t, o = t.whole(), m.options(o)
+	r, err := newRuler(m.Config)
+	if err != nil {
+		return nil, err
+	}
+	w := &walker{c: c, m: m, o: o, t: t, ruler: r}
+	if err := w.walk(); err != nil {
+		return nil, err
+	}
+	w.link()
+	var notes []string
+	if len(w.unknown) > 0 {
+		if t != (Topology{1, 1, 1}) {
+			return nil, &UnknownError{w.unknown}
+		}
+		notes = append(notes, fmt.Sprintf("no rule knows %s; on one rank they stay as they are", plural(len(w.unknown), "family", "families")))
+	}
+	if err := checkSplit(w.forms, t); err != nil {
+		return nil, err
+	}
+	p := &placer{walker: w, caster: caster{t, o.Layout}}
+	if err := p.divide(); err != nil {
+		return nil, err
+	}
+	if err := p.place(); err != nil {
+		return nil, err
+	}
+	plan := p.plan()
+	plan.Notes = append(plan.Notes, notes...)
+	return plan, nil
 }
 
-// Sketch plans from the model alone, without files: families and bytes a rank,
-// no program.
-func Sketch(m *Model, t Topology, opts Options) (*Plan, error) {
-	return nil, errors.New("not there yet")
+// options settles the layout: the engine's where the profile has one.
+func (m *Model) options(o Options) Options {
+	if o.Layout == LayoutAuto {
+		o.Layout = LayoutCheckpoint
+		if m.hasEngine() {
+			o.Layout = LayoutEngine
+		}
+	}
+	if o.ALog == "" {
+		o.ALog = ALogStored
+	}
+	return o
+}
+
+func (m *Model) hasEngine() bool {
+	if m.Instance == nil {
+		return false
+	}
+	for _, f := range m.Instance.Families {
+		if f.Engine != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

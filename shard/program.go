@@ -54,7 +54,7 @@ type Move struct {
 	To    int64  `json:"to,omitzero"`
 	Run   int64  `json:"run"`
 	Loops []Loop `json:"loops,omitempty"` // slowest first
-	Part  Part   `json:"part,omitzero"`
+	Parts []Part `json:"parts,omitempty"` // usually one; they add up
 }
 
 // Loop repeats a move N times.
@@ -65,7 +65,7 @@ type Loop struct {
 }
 
 // Part moves the source by Step·((rank/Div) mod Mod) bytes, rank counted within
-// its stage. Every rank has the same part where Mod is 0.
+// its stage.
 type Part struct {
 	Step int64 `json:"step"`
 	Div  int   `json:"div"`
