@@ -26,16 +26,16 @@ func (a *audit) checkModel() {
 	if a.headers() {
 		a.col.Checked("MD003", "MD004")
 	}
-	for _, s := range a.census.unknown {
+	for i, s := range a.census.unknown {
 		f := Finding{ID: "MD002", Tensor: s.name, Offset: At(s.at), Group: "unknown", Message: a.title() + " has no tensor of this name",
 			Fix: "compare with the names of MD001: a pair is a renaming"}
 		if !a.headers() {
 			f.Offset = nil
 		}
+		if i == maxStrangers-1 {
+			f.Count = 1 + a.census.more // the last stands for those of which no name was kept
+		}
 		a.add(s.file, f)
-	}
-	if a.census.more > 0 {
-		a.col.Add(Finding{ID: "MD002", Group: "unknown", Count: a.census.more, Message: a.title() + " has no tensor of this name"})
 	}
 	a.checkPresence()
 	a.checkRegions()
