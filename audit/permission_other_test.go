@@ -2,8 +2,4 @@
 
 package audit
 
-const childEnv = "CKPT_TEST_AUDIT"
-
-func child() int { return 1 }
-
 func permissionMutations() []mutation { return nil }

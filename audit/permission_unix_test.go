@@ -3,9 +3,7 @@
 package audit
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,26 +12,8 @@ import (
 	"testing"
 )
 
-const (
-	// childEnv holds the path that a child process is to audit.
-	childEnv = "CKPT_TEST_AUDIT"
-	// nobody is a user who owns nothing.
-	nobody = 65534
-)
-
-// child audits as a user whom permissions concern, which the user who started
-// the tests may not be. It keeps the directory that it was started in.
-func child() int {
-	r, err := Run(context.Background(), os.Getenv(childEnv), Options{})
-	if err == nil {
-		err = json.NewEncoder(os.Stdout).Encode(r)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
+// nobody is a user who owns nothing.
+const nobody = 65534
 
 // auditAsNobody audits a path, relative to the directory, as somebody else
 // where the tests run as root.
