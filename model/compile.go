@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -25,7 +26,7 @@ func (n *lexicon) define(name string, list bool) error {
 	if !isName(name) {
 		return fmt.Errorf("name %.40q is not a word of letters, digits and _", name)
 	}
-	if n.ints[name] || n.lists[name] || functions[name].args > 0 {
+	if n.ints[name] || n.lists[name] || functions[name].args > 0 || name == layerName {
 		return fmt.Errorf("name %q is taken", name)
 	}
 	if list {
@@ -54,6 +55,13 @@ func (n *lexicon) expr(text string) (*expr, error) {
 	return e, err
 }
 
+// ofLayer also knows the number of a layer.
+func (n *lexicon) ofLayer() *lexicon {
+	ints := maps.Clone(n.ints)
+	ints[layerName] = true
+	return &lexicon{ints, n.lists, n.sets}
+}
+
 // optional parses an expression that may be left out.
 func (n *lexicon) optional(text string) (*expr, error) {
 	if text == "" {
@@ -77,7 +85,7 @@ func compile(doc *document) (*Profile, error) {
 		return nil, fmt.Errorf("name: %.40q is not a name", doc.Name)
 	}
 	for _, step := range []func() error{c.sections, c.fields, c.lets, c.sets, c.conditions, c.prefixes,
-		c.families, c.tie, c.companions, c.release} {
+		c.families, c.tie, c.companions, c.release, c.memory} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -143,21 +151,13 @@ func (c *compiler) fields() error {
 }
 
 func (c *compiler) field(f fieldJSON) (out field, err error) {
-	out = field{name: f.Name, kind: f.Type, min: f.Min, max: f.Max, longest: f.Longest}
+	out = field{name: f.Name, kind: f.Type, min: f.Min, max: f.Max, longest: f.Longest,
+		values: f.Values, optional: f.Optional}
 	if out.kind == "" {
-		out.kind = "int"
+		out.kind = kindInt
 	}
-	if !slices.Contains([]string{"int", "ints", "bool"}, out.kind) {
-		return out, fmt.Errorf("type: %q is none of int, ints, bool", f.Type)
-	}
-	if out.kind != "bool" && f.Min > f.Max {
-		return out, fmt.Errorf("max: %d is below min, %d", f.Max, f.Min)
-	}
-	if out.kind == "ints" && (f.Longest < 1 || f.Longest > maxLayers) {
-		return out, fmt.Errorf("longest: %d is not in 1…%d", f.Longest, maxLayers)
-	}
-	if out.kind == "ints" && f.Default != "" {
-		return out, errors.New("default: a list has none")
+	if err := c.fieldKind(f, out.kind); err != nil {
+		return out, err
 	}
 	if out.paths, err = c.refs(f.Paths); err != nil {
 		return out, placed(err, "paths")
@@ -168,7 +168,37 @@ func (c *compiler) field(f fieldJSON) (out field, err error) {
 	if out.when, err = c.names.optional(f.When); err != nil {
 		return out, placed(err, "when")
 	}
-	return out, c.names.define(f.Name, out.kind == "ints")
+	return out, c.names.define(f.Name, out.isList())
+}
+
+// fieldKind checks what belongs to the type of a field.
+func (c *compiler) fieldKind(f fieldJSON, kind string) error {
+	switch kind {
+	case kindInt, kindBool:
+	case kindInts:
+		if f.Longest < 1 || f.Longest > maxLayers {
+			return fmt.Errorf("longest: %d is not in 1…%d", f.Longest, maxLayers)
+		}
+	case kindPerLayer, kindKinds:
+		if !c.names.ints[layersName] {
+			return fmt.Errorf("type: %s needs a field called %q before it", kind, layersName)
+		}
+		if kind == kindKinds && (len(f.Values) == 0 || len(f.Values) > maxKinds) {
+			return fmt.Errorf("values: %d are not in 1…%d", len(f.Values), maxKinds)
+		}
+	default:
+		return fmt.Errorf("type: %.40q is none of int, bool, ints, per_layer, kinds", kind)
+	}
+	if kind != kindBool && kind != kindKinds && f.Min > f.Max {
+		return fmt.Errorf("max: %d is below min, %d", f.Max, f.Min)
+	}
+	if (kind == kindInts || kind == kindKinds) && f.Default != "" {
+		return errors.New("default: a list has none")
+	}
+	if (kind == kindInt || kind == kindBool) && f.Optional {
+		return errors.New("optional: only a list can be; a number has a default")
+	}
+	return nil
 }
 
 func (c *compiler) lets() error {
@@ -184,7 +214,7 @@ func (c *compiler) lets() error {
 		if err := c.names.define(l.Name, false); err != nil {
 			return placed(err, "let[%d].name", i)
 		}
-		c.p.lets = append(c.p.lets, let{l.Name, e, when})
+		c.p.lets = append(c.p.lets, let{l.Name, l.Expr, e, when})
 	}
 	return nil
 }
@@ -197,18 +227,7 @@ func (c *compiler) sets() error {
 		if !isName(s.Name) || c.names.sets[s.Name] {
 			return fmt.Errorf("sets[%d].name: %.40q is taken or no name", i, s.Name)
 		}
-		out := layerSet{name: s.Name, list: s.List, base: s.Base}
-		var err error
-		switch {
-		case s.List != "" && (s.From != "" || s.To != ""):
-			err = errors.New("list excludes from and to")
-		case s.List != "" && !c.names.lists[s.List]:
-			err = fmt.Errorf("list: no list is called %q", s.List)
-		case s.List == "":
-			if out.from, err = c.names.expr(s.From); err == nil {
-				out.to, err = c.names.expr(s.To)
-			}
-		}
+		out, err := c.set(s)
 		if err != nil {
 			return placed(err, "sets[%d] (%s)", i, s.Name)
 		}
@@ -226,6 +245,26 @@ func (c *compiler) sets() error {
 		return fmt.Errorf("fields: layer sets need a field called %q", layersName)
 	}
 	return nil
+}
+
+func (c *compiler) set(s setJSON) (out layerSet, err error) {
+	out = layerSet{name: s.Name, list: s.List, base: s.Base}
+	isRange := s.From != "" || s.To != ""
+	switch {
+	case s.List != "" && isRange, s.Where != "" && (s.List != "" || isRange):
+		err = errors.New("only one of list, where, and from with to is possible")
+	case s.List != "" && !c.names.lists[s.List]:
+		err = fmt.Errorf("list: no list is called %q", s.List)
+	case s.Where != "":
+		out.where, err = c.names.ofLayer().expr(s.Where)
+		out.text, err = s.Where, placed(err, "where")
+	case s.List == "":
+		out.text = "from " + s.From + " up to " + s.To
+		if out.from, err = c.names.expr(s.From); err == nil {
+			out.to, err = c.names.expr(s.To)
+		}
+	}
+	return out, err
 }
 
 func (c *compiler) conditions() (err error) {
@@ -316,7 +355,7 @@ func (c *compiler) prefixes() error {
 }
 
 func (c *compiler) families() error {
-	if n := len(c.doc.Families); n == 0 || n > maxFamilies {
+	if n := len(c.doc.Families); n == 0 != (c.doc.Schema == ReadingSchema) || n > maxFamilies {
 		return fmt.Errorf("families: %d are not in 1…%d", n, maxFamilies)
 	}
 	for i, f := range c.doc.Families {

@@ -16,14 +16,20 @@
 //   - require and checks: what holds for every member of the family
 //   - families: name patterns over layers {i}, experts {e} and blocks {b}, with
 //     dtypes, shapes, roles, split axes and the names that an engine gives them
+//   - memory: what layers keep of a sequence, by kind of layer, and what passes
+//     through while tokens are computed
 //   - release: the official release, by the fields that tell it, with hashes
 //
 // Sizes are expressions over 64-bit integers: + - *, exact division /, %,
-// comparisons, ! && ||, min, max, ceildiv, and len and product of a list.
+// comparisons, ! && ||, min, max, ceildiv, len and product of a list and at for
+// one of its entries.
 // Prefixes ({lm} in "{lm}model.norm.weight") are discovered in the names.
 //
 // The tensors of a family are numbered without gaps, so that a set of them is
 // a bitmap and a name is a pattern and three numbers (package names).
+//
+// A reading ("schema": "ckpt.reading/v1") is a profile without tensors: it
+// knows the caches of a family from its config alone ([ReadMemory]).
 //
 // # Limits
 //

@@ -36,13 +36,14 @@ type scope struct {
 	lists map[string][]int64
 }
 
-// functions by name: how many arguments, and whether they are lists.
+// functions by name: how many arguments, and whether the first is a list.
 var functions = map[string]struct {
 	args int
 	list bool
 }{
 	"len":     {1, true},
 	"product": {1, true},
+	"at":      {2, true}, // entry of a list, counted from 0
 	"min":     {2, false},
 	"max":     {2, false},
 	"ceildiv": {2, false},
@@ -56,12 +57,24 @@ func (e *expr) names(do func(name string, list bool)) {
 	case "call":
 		if functions[e.name].list {
 			do(e.args[0].name, true)
+			for _, arg := range e.args[1:] {
+				arg.names(do)
+			}
 			return
 		}
 	}
 	for _, arg := range e.args {
 		arg.names(do)
 	}
+}
+
+// uses reports whether e depends on a name.
+func (e *expr) uses(name string) bool {
+	found := false
+	if e != nil {
+		e.names(func(n string, list bool) { found = found || n == name && !list })
+	}
+	return found
 }
 
 // eval computes e. Errors: overflow, division by zero, division with a
@@ -109,11 +122,7 @@ func (e *expr) evalBinary(in *scope) (int64, error) {
 
 func (e *expr) call(in *scope) (int64, error) {
 	if functions[e.name].list {
-		list, ok := in.lists[e.args[0].name]
-		if !ok {
-			return 0, fmt.Errorf("%s has no value", e.args[0].name)
-		}
-		return overList(e.name, list)
+		return e.overList(in)
 	}
 	a, err := e.args[0].eval(in)
 	if err != nil {
@@ -132,9 +141,23 @@ func (e *expr) call(in *scope) (int64, error) {
 	return ceilDiv(a, b)
 }
 
-func overList(name string, list []int64) (int64, error) {
-	if name == "len" {
+func (e *expr) overList(in *scope) (int64, error) {
+	list, ok := in.lists[e.args[0].name]
+	if !ok {
+		return 0, fmt.Errorf("%s has no value", e.args[0].name)
+	}
+	switch e.name {
+	case "len":
 		return int64(len(list)), nil
+	case "at":
+		i, err := e.args[1].eval(in)
+		if err != nil {
+			return 0, err
+		}
+		if i < 0 || i >= int64(len(list)) {
+			return 0, fmt.Errorf("%s has %d entries, none at %d", e.args[0].name, len(list), i)
+		}
+		return list[i], nil
 	}
 	product := int64(1)
 	for _, n := range list {
@@ -354,7 +377,7 @@ func (p *exprParser) call(name string, depth int) (*expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		if f.list && arg.op != "name" {
+		if f.list && i == 0 && arg.op != "name" {
 			return nil, fmt.Errorf("%s takes the name of a list", name)
 		}
 		e.args = append(e.args, arg)

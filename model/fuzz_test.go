@@ -52,6 +52,24 @@ func walk(t *testing.T, in *Instance) {
 		}
 	}
 	in.Totals()
+	if in.Memory != nil {
+		walkMemory(t, in.Memory)
+	}
+}
+
+// walkMemory checks what an estimate relies on.
+func walkMemory(t *testing.T, m *Memory) {
+	for _, c := range m.Caches {
+		if c.Elements < 1 || c.Heads < 0 || c.Window < 0 || len(c.Layers) == 0 || int64(len(c.Layers)) > m.Layers ||
+			c.Elements > math.MaxInt64/max(1, c.Heads) {
+			t.Fatalf("%+v", c)
+		}
+	}
+	for _, a := range m.Activations {
+		if a.Elements < 1 {
+			t.Fatalf("%+v", a)
+		}
+	}
 }
 
 // A profile of any bytes is refused or usable.
@@ -101,6 +119,8 @@ func FuzzExpr(f *testing.F) {
 func FuzzConfig(f *testing.F) {
 	seedFiles(f, "testdata/k3-config.json", "testdata/kimi-linear-config.json", "testdata/llama-config.json")
 	f.Add([]byte(`{"text_config":{"num_hidden_layers":4611686018427387904,"num_experts":-1},"vision_config":3}`))
+	f.Add([]byte(`{"model_type":"gemma3","text_config":{"model_type":"gemma3_text","num_hidden_layers":62,"hidden_size":5376,"num_key_value_heads":[16],"sliding_window":1024}}`))
+	f.Add([]byte(`{"model_type":"qwen3_5","num_hidden_layers":4,"hidden_size":8,"vocab_size":9,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":4,"linear_num_key_heads":2,"linear_num_value_heads":4,"linear_key_head_dim":8,"linear_value_head_dim":8,"linear_conv_kernel_dim":4,"max_position_embeddings":64,"layer_types":["full_attention","linear_attention","linear_attention","full_attention"]}`))
 	profiles := Embedded()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if used := spent(func() {
@@ -109,6 +129,9 @@ func FuzzConfig(f *testing.F) {
 				return
 			}
 			Match(View{Config: c})
+			if m, err := ReadMemory(c); err == nil {
+				walkMemory(t, m)
+			}
 			for _, p := range profiles {
 				if in, _ := p.Instantiate(View{Config: c}); in != nil {
 					walk(t, in)

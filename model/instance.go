@@ -11,6 +11,10 @@ const (
 	// layersName is the field that counts the layers.
 	layersName = "layers"
 
+	// layerName is the number of a layer, counted from 0, in expressions that
+	// are computed for each.
+	layerName = "layer"
+
 	// maxLayers bounds layer sets. A layer list of a config is at most this
 	// long; the deepest models have a few hundred.
 	maxLayers = 1 << 14
@@ -45,6 +49,10 @@ type Instance struct {
 	// family may have other sizes. Where the files turn out to be official ones
 	// they are; see [Profile.InstantiateRelease].
 	Differences []ConfigProblem
+
+	// Memory is what the model keeps of its sequences while it runs; nil where
+	// the profile does not say.
+	Memory *Memory
 
 	bindings map[nameKey]*Binding
 }
@@ -110,12 +118,8 @@ func (p *Profile) instantiate(v View, instead map[ref]jsontext.Value) (*Instance
 		return nil, []ConfigProblem{{Field: "config.json", Expected: "an object", Actual: "absent",
 			Msg: "there is no config to take sizes from", Bounds: true}}
 	}
-	b := builder{p: p, in: &Instance{Profile: p, Vars: map[string]int64{}, Sets: map[string][]uint32{},
-		bindings: map[nameKey]*Binding{}}}
-	b.scope = scope{ints: b.in.Vars, lists: map[string][]int64{}}
-	b.at, b.problems = p.locate(v.Config)
-	b.at.instead, b.stuck = instead, len(b.problems) > 0
-	for _, step := range []func(){b.fields, b.lets, b.sets, b.requirements, b.checks} {
+	b := p.builder(v.Config, instead)
+	for _, step := range []func(){b.fields, b.lets, b.sets, b.requirements, b.checks, b.memory} {
 		step()
 	}
 	if b.stuck {
@@ -151,6 +155,16 @@ type builder struct {
 	scope    scope
 	problems []ConfigProblem
 	stuck    bool
+	sources  map[string]string // of fields: the path in the config, or how the default is computed
+}
+
+func (p *Profile) builder(c *Config, instead map[ref]jsontext.Value) *builder {
+	b := &builder{p: p, in: &Instance{Profile: p, Vars: map[string]int64{}, Sets: map[string][]uint32{},
+		bindings: map[nameKey]*Binding{}}, sources: map[string]string{}}
+	b.scope = scope{ints: b.in.Vars, lists: map[string][]int64{}}
+	b.at, b.problems = p.locate(c)
+	b.at.instead, b.stuck = instead, len(b.problems) > 0
+	return b
 }
 
 func (b *builder) fail(p ConfigProblem) {

@@ -20,9 +20,12 @@ func (b *builder) sets() {
 		s := &b.p.sets[i]
 		var layers []uint32
 		var err error
-		if s.list != "" {
+		switch {
+		case s.where != nil:
+			layers, err = b.scope.layersWhere(s.where, b.in.Vars[layersName])
+		case s.list != "":
 			layers, err = s.fromList(b.scope.lists[s.list], b.in.Vars[layersName])
-		} else {
+		default:
 			layers, err = s.fromRange(&b.scope)
 		}
 		if err != nil {
@@ -69,6 +72,28 @@ func (s *layerSet) fromRange(in *scope) ([]uint32, error) {
 		layers = append(layers, uint32(n))
 	}
 	return layers, nil
+}
+
+// layersWhere gives the layers for which a condition holds.
+func (in *scope) layersWhere(where *expr, count int64) ([]uint32, error) {
+	var layers []uint32
+	for n := range count {
+		holds, err := in.ofLayer(where, n)
+		if err != nil {
+			return nil, fmt.Errorf("layer %d: %w", n, err)
+		}
+		if holds != 0 {
+			layers = append(layers, uint32(n))
+		}
+	}
+	return layers, nil
+}
+
+// ofLayer computes an expression that may speak of a layer's number.
+func (in *scope) ofLayer(e *expr, layer int64) (int64, error) {
+	in.ints[layerName] = layer
+	defer delete(in.ints, layerName)
+	return e.eval(in)
 }
 
 // fromList takes layers from a list of the config, which may count from one.

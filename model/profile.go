@@ -54,6 +54,7 @@ type Profile struct {
 	checks     []check
 	tie        *tie
 	families   []familySpec
+	memory     *memorySpec
 }
 
 // Companion is a file expected beside the weights, or several of which one is
@@ -135,6 +136,7 @@ type document struct {
 	Companions   []Companion      `json:"companions"`
 	Quantization *Quantization    `json:"quantization"`
 	Release      *releaseDocument `json:"release"`
+	Memory       *memoryJSON      `json:"memory"`
 }
 
 type sectionJSON struct {
@@ -150,14 +152,20 @@ type evidenceJSON struct {
 }
 
 type fieldJSON struct {
-	Name    string   `json:"name"`
-	Paths   []string `json:"paths"`
-	Type    string   `json:"type"`    // "int" (default), "ints", "bool"
-	Min     int64    `json:"min"`     // of the integer, or of every entry
-	Max     int64    `json:"max"`     // likewise
-	Longest int      `json:"longest"` // entries of a list
-	Default string   `json:"default"` // an expression; without one the field is required
-	When    string   `json:"when"`
+	Name  string   `json:"name"`
+	Paths []string `json:"paths"`
+	// Type is "int" (the default), "bool", "ints" (a list of integers),
+	// "per_layer" (an integer for every layer, or one for all of them; read by
+	// at(name, layer)) or "kinds" (a string for every layer, one of Values; a
+	// list of their places there).
+	Type     string   `json:"type"`
+	Min      int64    `json:"min"`      // of the integer, or of every entry
+	Max      int64    `json:"max"`      // likewise
+	Longest  int      `json:"longest"`  // entries of "ints"
+	Values   []string `json:"values"`   // of "kinds"
+	Default  string   `json:"default"`  // an expression; without one the field is required
+	Optional bool     `json:"optional"` // a list that may be absent, and is empty then
+	When     string   `json:"when"`
 }
 
 type letJSON struct {
@@ -172,6 +180,8 @@ type setJSON struct {
 	To   string `json:"to"`   // one past the last
 	List string `json:"list"` // a list field, instead of from and to
 	Base int64  `json:"base"` // what the list calls the first layer
+	// Where is a condition on "layer", counted from 0, instead of both.
+	Where string `json:"where"`
 }
 
 type conditionJSON struct {
@@ -260,12 +270,15 @@ type field struct {
 	kind     string
 	min, max int64
 	longest  int
+	values   []string
+	optional bool
 	fallback *expr
 	when     *expr
 }
 
 type let struct {
 	name string
+	text string
 	expr *expr
 	when *expr
 }
@@ -273,6 +286,8 @@ type let struct {
 type layerSet struct {
 	name     string
 	from, to *expr
+	where    *expr
+	text     string // of where, or from and to
 	list     string
 	base     int64
 }
