@@ -187,3 +187,21 @@ func BenchmarkIntern(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(list)), "ns/name")
 }
+
+// TestCacheAgainstTable interns runs of names that share beginnings and tails,
+// as files have them, and names that only look so.
+func TestCacheAgainstTable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table := NewTable()
+		cache := table.NewCache()
+		heads := rapid.SliceOfN(rapid.SampledFrom([]string{"a.1", "a.2", "a.1.2", "a.1.2.3", "b.1.2.3.4", "1", "a", "", "a.01", "a.1.x", "a.12", "\xff.1"}), 1, 3).Draw(t, "heads")
+		tails := rapid.SliceOfN(rapid.SampledFrom([]string{"", ".w", ".v", ".7", ".w.8", "2", ".", "..", ".w.01", ".v.\xff"}), 1, 4).Draw(t, "tails")
+		for range rapid.IntRange(1, 30).Draw(t, "names") {
+			name := rapid.SampledFrom(heads).Draw(t, "head") + rapid.SampledFrom(tails).Draw(t, "tail")
+			got := cache.Intern([]byte(name))
+			if want := table.Intern([]byte(name)); got != want || table.Name(got) != name {
+				t.Fatalf("%q: %v (%q), want %v", name, got, table.Name(got), want)
+			}
+		}
+	})
+}
