@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"ckpt/checkpoint"
@@ -76,6 +77,7 @@ type audit struct {
 	in       *model.Instance
 	synth    bool                      // ckpt-synth.json marks the directory
 	lost     int                       // files that the set needs and that cannot be read
+	mu       sync.Mutex                // of tainted
 	tainted  map[*checkpoint.File]bool // files of which something was found
 	disagree int                       // tensors about which index and shards disagree
 	census   *census
@@ -166,12 +168,15 @@ func (a *audit) run() *Report {
 	a.checkFiles()
 	a.checkHeaders()
 	a.checkIndex()
-	a.checkDifferences()
+	// These three go over every tensor, and none needs the others.
+	var tensors sync.WaitGroup
+	tensors.Go(a.checkDifferences)
+	tensors.Go(a.checkQuantization)
 	a.takeCensus()
+	tensors.Wait()
 	a.checkModel()
 	a.checkScales()
 	a.checkConfig()
-	a.checkQuantization()
 	a.checkRelease()
 	return a.col.Report(a.subject())
 }
@@ -196,7 +201,9 @@ func (a *audit) waive() {
 func (a *audit) add(f *checkpoint.File, finding Finding) {
 	if f != nil {
 		finding.File = f.Name
+		a.mu.Lock()
 		a.tainted[f] = true
+		a.mu.Unlock()
 	}
 	a.col.Add(finding)
 }
