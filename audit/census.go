@@ -45,7 +45,6 @@ type bits []uint64
 func newBits(n int64) bits      { return make(bits, (n+63)/64) }
 func (b bits) has(i int64) bool { return b[i/64]>>(i%64)&1 != 0 }
 func (b bits) set(i int64)      { b[i/64] |= 1 << (i % 64) }
-func (b bits) clear(i int64)    { b[i/64] &^= 1 << (i % 64) }
 
 // bound is what a name pattern means: the families that have it.
 type bound struct {

@@ -3,6 +3,7 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"ckpt/checkpoint"
@@ -81,7 +82,7 @@ func (a *audit) badDocument(name string, err error, code string) {
 			f.ID, f.Message, f.Actual, f.Offset = faults[fault.Reason].code, fault.Msg, fault.Detail, nil
 		}
 	default:
-		f = a.unreadable(name, a.Dir+"/"+name, err)
+		f = a.unreadable(name, filepath.Join(a.Dir, name), err)
 	}
 	a.col.Add(f)
 }
@@ -97,11 +98,11 @@ func (a *audit) dangles(name string) bool {
 
 // pretender tells what stands in the place of a JSON document.
 func (a *audit) pretender(name string) *checkpoint.Fault {
-	data, err := ckptfs.ReadHead(a.Dir+"/"+name, 512)
+	head, err := ckptfs.ReadHead(filepath.Join(a.Dir, name), 512)
 	if err != nil {
-		return nil
+		head = nil // what does not parse was read before: its own error stands
 	}
-	return checkpoint.Pretender(data)
+	return checkpoint.Pretender(head)
 }
 
 // checkNumbers judges a set without an index by the numbers in its names.

@@ -93,9 +93,9 @@ func linkKind(dir, path string, e *Entry) LinkKind {
 	if e.HubHash() != "" {
 		return HubLink
 	}
-	real, err := filepath.EvalSymlinks(path)
+	leads, err := filepath.EvalSymlinks(path)
 	home, err2 := filepath.EvalSymlinks(dir)
-	if err == nil && err2 == nil && filepath.Dir(real) == home {
+	if err == nil && err2 == nil && filepath.Dir(leads) == home {
 		return InsideLink
 	}
 	return OutsideLink

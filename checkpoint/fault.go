@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // Reason is why a file's header could not be read.
@@ -123,7 +124,7 @@ func lfsPointer(head []byte) *Fault {
 // its length the last four are zero.
 func webPage(head []byte) *Fault {
 	const shortest = 9
-	if len(head) < shortest {
+	if len(head) < shortest || !utf8.Valid(wholeRunes(head)) {
 		return nil
 	}
 	for _, c := range head {
@@ -142,6 +143,19 @@ func webPage(head []byte) *Fault {
 		}
 	}
 	return &Fault{Reason: WebPage, Detail: first, Msg: fmt.Sprintf("%s was saved as a weight file; it begins with %q", what, first)}
+}
+
+// wholeRunes leaves out what may be the first bytes of a longer character.
+func wholeRunes(head []byte) []byte {
+	for cut := 1; cut < utf8.UTFMax && cut <= len(head); cut++ {
+		if b := head[len(head)-cut]; utf8.RuneStart(b) {
+			if b >= utf8.RuneSelf && !utf8.FullRune(head[len(head)-cut:]) {
+				return head[:len(head)-cut]
+			}
+			break
+		}
+	}
+	return head
 }
 
 // zeroed says whether a file begins with nothing but zero bytes: space that was

@@ -72,11 +72,10 @@ func lookAt(dir, name string) Entry {
 // survey is the work of Survey.
 type survey struct {
 	*Checkpoint
-	opts  Options
-	at    *location
-	group *errgroup.Group
-	mu    sync.Mutex
-	done  int
+	opts Options
+	at   *location
+	mu   sync.Mutex
+	done int
 }
 
 func (s *survey) run(ctx context.Context) error {
