@@ -16,6 +16,7 @@ require (
 
 require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/klauspost/compress v1.20.4 // indirect
 	go.uber.org/goleak v1.3.0 // indirect
 	golang.org/x/tools v0.26.0 // indirect
 )
