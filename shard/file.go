@@ -1,0 +1,105 @@
+package shard
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/klauspost/compress/zstd"
+)
+
+// MaxPlan bounds a plan file, compressed or not, in bytes. The plan of a Kimi K3
+// has half a megabyte, 20 kB compressed.
+const MaxPlan = 64 << 20
+
+// Compressed says whether a plan file of this name is compressed.
+func Compressed(name string) bool { return strings.HasSuffix(name, ".zst") }
+
+// Write writes a plan with its program as one JSON document, compressed by
+// Zstandard if so asked. Equal plans give equal bytes.
+func (p *Plan) Write(w io.Writer, compress bool) error {
+	if !compress {
+		return p.encode(w)
+	}
+	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression))
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.encode(z), z.Close())
+}
+
+func (p *Plan) encode(w io.Writer) error {
+	b := bufio.NewWriterSize(w, 1<<16)
+	if err := json.MarshalWrite(b, p, json.Deterministic(true)); err != nil {
+		return err
+	}
+	b.WriteByte('\n')
+	return b.Flush()
+}
+
+// zstdMagic begins every Zstandard frame.
+var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+
+// Read reads a plan file, compressed or not, of at most MaxPlan bytes. Duplicate
+// and unknown fields, another schema, and numbers that are out of range or lead
+// nowhere match ErrFormat. A plan that was read is well formed, not right: Prove
+// says that.
+func Read(r io.Reader) (*Plan, error) {
+	b := bufio.NewReader(r)
+	head, err := b.Peek(len(zstdMagic))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	var in io.Reader = b
+	if bytes.Equal(head, zstdMagic) {
+		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(MaxPlan))
+		if err != nil {
+			return nil, err
+		}
+		defer z.Close()
+		in = z
+	}
+	data, err := io.ReadAll(io.LimitReader(in, MaxPlan+1))
+	switch {
+	case errors.Is(err, zstd.ErrMagicMismatch), errors.Is(err, zstd.ErrCRCMismatch), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, zstd.ErrDecoderSizeExceeded), errors.Is(err, zstd.ErrWindowSizeExceeded):
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	case err != nil && bytes.Equal(head, zstdMagic):
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	case err != nil:
+		return nil, err
+	case len(data) > MaxPlan:
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrFormat, MaxPlan)
+	}
+	return parse(data)
+}
+
+// parse reads the document. The schema is looked at first, so that a plan of
+// another version is called that.
+func parse(data []byte) (*Plan, error) {
+	var version struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	if version.Schema != Schema {
+		return nil, fmt.Errorf("%w: the schema is %.40q, not %q", ErrFormat, version.Schema, Schema)
+	}
+	p := &Plan{}
+	if err := json.Unmarshal(data, p, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(false)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	if p.Program == nil {
+		return nil, fmt.Errorf("%w: there is no program; plans to keep are written with -o", ErrFormat)
+	}
+	if err := p.validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	return p, nil
+}
