@@ -45,7 +45,7 @@ func PartOf(name string) (Part, bool) {
 	stem := name[:m[3]]
 	width := m[5] - m[3] - 1
 	tail := name[m[5]:]
-	return Part{stem, no, of, stem + "-%0" + strconv.Itoa(width) + "d" + strings.ReplaceAll(tail, "%", "%%")}, true
+	return Part{stem, no, of, strings.ReplaceAll(stem, "%", "%%") + "-%0" + strconv.Itoa(width) + "d" + tail}, true
 }
 
 // Name is the name of part no of the same set.
