@@ -58,7 +58,10 @@ func Survey(ctx context.Context, path string, opts Options) (*Checkpoint, error)
 		}
 	}
 	s := survey{Checkpoint: c, opts: opts, at: at}
-	return c, s.run(ctx)
+	if err := s.run(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 func lookAt(dir, name string) Entry {
