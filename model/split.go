@@ -132,3 +132,26 @@ func evalCuts(specs []cutSpec, in *scope) ([]Cut, error) {
 	}
 	return cuts, nil
 }
+
+// Fit gives the shape with so many elements; nil where there is none. Dimensions
+// that may be larger take what the others leave.
+func (s Shape) Fit(elements uint64) []uint64 {
+	shape, open, rest := make([]uint64, len(s)), -1, elements
+	for i, d := range s {
+		if d.AtLeast && open < 0 {
+			open = i
+			continue
+		}
+		if shape[i] = d.N; d.N == 0 || rest%d.N != 0 {
+			return nil
+		}
+		rest /= d.N
+	}
+	if open >= 0 {
+		shape[open], rest = rest, 1
+	}
+	if rest != 1 || open >= 0 && shape[open] < s[open].N {
+		return nil
+	}
+	return shape
+}
