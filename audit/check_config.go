@@ -161,7 +161,7 @@ func (a *audit) checkCompanions() {
 	a.col.Checked("CF005")
 	want := []model.Companion{{AnyOf: tokenizers, Purpose: "tokenizer"}, {AnyOf: []string{"generation_config.json"}, Purpose: "generation config"}}
 	if a.fit != nil && a.fit.Profile != nil && len(a.fit.Profile.Companions) > 0 {
-		want = a.fit.Profile.Companions
+		want = slices.Clip(a.fit.Profile.Companions) // appended to below
 	}
 	for _, file := range a.autoMap() {
 		if !slices.ContainsFunc(want, func(c model.Companion) bool { return slices.Contains(c.AnyOf, file) }) {
