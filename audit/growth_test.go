@@ -21,6 +21,7 @@ const (
 // config and index are there.
 func manyExperts(t testing.TB, experts int) *kit {
 	t.Helper()
+	skipRaced(t)
 	k := mini(t)
 	for n := 1; n <= shards; n++ {
 		k.remove(shard(n))
@@ -44,6 +45,7 @@ func manyExperts(t testing.TB, experts int) *kit {
 // manyTensors makes one file of so many tensors of a byte.
 func manyTensors(t testing.TB, n int) *kit {
 	t.Helper()
+	skipRaced(t)
 	k := &kit{t, t.TempDir()}
 	h := &header{pad: 8}
 	for i := range n {
@@ -52,6 +54,13 @@ func manyTensors(t testing.TB, n int) *kit {
 	}
 	k.write("model.safetensors", file(h, make([]byte, n)))
 	return k
+}
+
+func skipRaced(t testing.TB) {
+	t.Helper()
+	if raced {
+		t.Skip("the race detector allocates too")
+	}
 }
 
 // cost is what work takes in memory.
