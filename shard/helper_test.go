@@ -142,11 +142,11 @@ func again(t fatal, p *Plan) *Plan {
 // place that no tensor has, is a failure.
 func execute(t fatal, p *Plan, dir string) [][]byte {
 	t.Helper()
-	arenas, written := make([][]byte, len(p.Ranks)), make([][]bool, len(p.Ranks))
+	arenas, written := make([][]byte, len(p.Ranks)), make([][]byte, len(p.Ranks))
 	stageRanks := len(p.Ranks) / len(p.Stages)
 	for r := range arenas {
 		arenas[r] = make([]byte, p.Stages[r/stageRanks].Arena)
-		written[r] = make([]bool, len(arenas[r]))
+		written[r] = make([]byte, len(arenas[r]))
 	}
 	for _, e := range p.Program.Extents {
 		file, err := os.ReadFile(filepath.Join(dir, p.Source.Files[e.File].Name))
@@ -174,20 +174,14 @@ func execute(t fatal, p *Plan, dir string) [][]byte {
 		}
 	}
 	for r := range arenas {
-		n := int64(0)
-		for _, w := range written[r] {
-			if w {
-				n++
-			}
-		}
-		if n != p.Ranks[r].Bytes {
+		if n := int64(bytes.Count(written[r], []byte{1})); n != p.Ranks[r].Bytes {
 			t.Fatalf("rank %d: %d bytes written, the plan says %d", r, n, p.Ranks[r].Bytes)
 		}
 	}
 	return arenas
 }
 
-func scatter(t fatal, tm *Template, byID bool, to Target, rec, expert int64, rank int, tensor, arena []byte, written []bool) {
+func scatter(t fatal, tm *Template, byID bool, to Target, rec, expert int64, rank int, tensor, arena, written []byte) {
 	t.Helper()
 	slot := rec
 	if byID {
@@ -210,13 +204,13 @@ func scatter(t fatal, tm *Template, byID bool, to Target, rec, expert int64, ran
 				from += part.Step * int64(rank/part.Div%part.Mod)
 			}
 			loop(m.Loops, from, at+m.To, func(from, to int64) {
-				for b := range m.Run {
-					if written[to+b] {
-						t.Fatalf("byte %d is written twice", to+b)
-					}
-					written[to+b] = true
-					arena[to+b] = tensor[from+b]
+				if bytes.IndexByte(written[to:to+m.Run], 1) >= 0 {
+					t.Fatalf("bytes from %d on are written twice", to)
 				}
+				for b := range m.Run {
+					written[to+b] = 1
+				}
+				copy(arena[to:to+m.Run], tensor[from:from+m.Run])
 			})
 		}
 	}
@@ -232,21 +226,17 @@ func loop(loops []Loop, from, to int64, do func(from, to int64)) {
 	}
 }
 
-// cut takes from…to of an axis of a tensor, element by element.
+// cut takes from…to of an axis of a tensor, row by row.
 func cut(data []byte, shape []uint64, axis int, from, to uint64) []byte {
-	n := uint64(1)
-	for _, d := range shape {
-		n *= d
+	outer, inner := uint64(1), uint64(len(data))
+	for _, d := range shape[:axis+1] {
+		outer *= d
 	}
-	elem := uint64(len(data)) / max(n, 1)
-	inner := uint64(1)
-	for _, d := range shape[axis+1:] {
-		inner *= d
-	}
+	inner /= outer
 	var out []byte
-	for i := range n {
-		if at := i / inner % shape[axis]; at >= from && at < to {
-			out = append(out, data[i*elem:(i+1)*elem]...)
+	for i := range outer {
+		if at := i % shape[axis]; at >= from && at < to {
+			out = append(out, data[i*inner:(i+1)*inner]...)
 		}
 	}
 	return out

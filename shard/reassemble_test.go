@@ -21,12 +21,12 @@ type plain struct {
 
 func drawPlain(t *rapid.T) plain {
 	m := plain{
-		layers: rapid.Uint64Range(1, 4).Draw(t, "layers"),
+		layers: rapid.Uint64Range(2, 4).Draw(t, "layers"),
 		hidden: 32 * rapid.Uint64Range(1, 4).Draw(t, "hidden"),
-		heads:  rapid.SampledFrom([]uint64{1, 2, 4, 6, 8}).Draw(t, "heads"),
+		heads:  rapid.SampledFrom([]uint64{2, 4, 6, 8, 8}).Draw(t, "heads"),
 		dim:    rapid.SampledFrom([]uint64{2, 4, 5}).Draw(t, "dim"),
-		inner:  32 * rapid.Uint64Range(1, 8).Draw(t, "inner"),
-		vocab:  rapid.SampledFrom([]uint64{16, 24, 32, 30}).Draw(t, "vocab"),
+		inner:  32 * rapid.SampledFrom([]uint64{1, 2, 4, 8, 8, 12}).Draw(t, "inner"),
+		vocab:  rapid.SampledFrom([]uint64{24, 32, 48, 30}).Draw(t, "vocab"),
 		mla:    rapid.Bool().Draw(t, "mla"),
 		fused:  rapid.Bool().Draw(t, "fused"),
 		fp4:    rapid.Bool().Draw(t, "fp4"),
@@ -37,7 +37,7 @@ func drawPlain(t *rapid.T) plain {
 			m.kv = m.heads / k
 		}
 	}
-	m.experts = rapid.SampledFrom([]uint64{0, 2, 4, 12}).Draw(t, "experts")
+	m.experts = rapid.SampledFrom([]uint64{0, 4, 4, 8, 12}).Draw(t, "experts")
 	return m
 }
 
@@ -195,7 +195,7 @@ func TestRanksHoldTheSource(t *testing.T) {
 		all := write(t, dir, m.config(), files)
 		defer os.RemoveAll(dir)
 		c, model := openAt(t, dir, "auto")
-		degree := rapid.SampledFrom([]int{1, 2, 3, 4, 8})
+		degree := rapid.SampledFrom([]int{2, 4, 8, 2, 4, 1, 3})
 		top := Topology{degree.Draw(t, "tp"), rapid.SampledFrom([]int{1, 1, 2, 4}).Draw(t, "ep"), rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(t, "pp")}
 		p, err := New(c, model, top, Options{})
 		if top.TP%top.EP != 0 && top.EP%top.TP != 0 {
