@@ -1,8 +1,14 @@
 package shard
 
+import "slices"
+
 // box is a rectangle of a tensor seen as a matrix of rows: rows from r0 up to
-// r1, elements from c0 up to c1 of each.
-type box struct{ r0, r1, c0, c1 int64 }
+// r1, elements from c0 up to c1 of each; and the same again some rows further,
+// for each loop.
+type box struct {
+	r0, r1, c0, c1 int64
+	loops          []stride // steps in rows
+}
 
 // scales checks, for every tensor with scales and every rank, that the rank has
 // whole groups of elements and exactly the scales of those.
@@ -45,8 +51,7 @@ func (v *prover) aligned(t, s *Template) string {
 			if !ok || !also {
 				return "its pieces are no rectangles"
 			}
-			rows := rowsOf(shape)
-			if !covers(a.r0, a.r1, b.r0, b.r1, rowBlock, rows) || !covers(a.c0, a.c1, b.c0, b.c1, t.Block[n-1], int64(shape[n-1])) {
+			if !covers(a.r0, a.r1, b.r0, b.r1, rowBlock, rowsOf(shape)) || !alike(a.loops, b.loops, rowBlock) || !covers(a.c0, a.c1, b.c0, b.c1, t.Block[n-1], int64(shape[n-1])) {
 				return "a rank has elements without their scale, or part of a group"
 			}
 		}
@@ -64,32 +69,43 @@ func rowsOf(shape []uint64) int64 {
 	return int64(elements(shape[:len(shape)-1]))
 }
 
-// box is what a move reads for a rank, as a rectangle.
+// alike reports whether the loops of elements are those of groups of so many
+// rows.
+func alike(elements, groups []stride, rows int64) bool {
+	return slices.EqualFunc(elements, groups, func(a, b stride) bool { return a.n == b.n && a.step == b.step*rows })
+}
+
+// box is what a move reads for a rank, as a rectangle. It is false where that is
+// none.
 func (v *prover) box(t *Template, shape []uint64, m *Move, rank int) (box, bool) {
-	run, outer, ok := m.sourceOf(rank).fold()
-	start := m.sourceOf(rank).start
+	source := m.sourceOf(rank)
+	run, outer, ok := source.fold()
 	bits := v.bitsOf(t)
 	columns := int64(shape[len(shape)-1])
-	row := columns * bits
-	if !ok || row == 0 || row%8 != 0 {
+	row := columns * bits / 8
+	if !ok || row == 0 || columns*bits%8 != 0 {
 		return box{}, false
 	}
-	row /= 8
-	r0, at := start/row, start%row
-	rows := int64(1)
+	b := box{r0: source.start / row, c0: source.start % row}
+	b.r1, b.c1 = b.r0+1, b.c0+run
 	switch {
-	case len(outer) == 0 && at == 0 && run%row == 0:
-		return box{r0, r0 + run/row, 0, columns}, true
-	case at+run > row || len(outer) > 1:
+	case b.c0 == 0 && run%row == 0:
+		b.r1, b.c1 = b.r0+run/row, row
+	case b.c1 > row:
 		return box{}, false
-	case len(outer) == 1:
-		if outer[0].step != row {
+	case len(outer) > 0 && outer[0].step == row:
+		b.r1 = b.r0 + outer[0].n
+		outer = outer[1:]
+	}
+	for _, l := range outer {
+		if l.step%row != 0 {
 			return box{}, false
 		}
-		rows = outer[0].n
+		b.loops = append(b.loops, stride{l.n, l.step / row})
 	}
-	if at*8%bits != 0 || run*8%bits != 0 {
+	if b.c0*8%bits != 0 || b.c1*8%bits != 0 {
 		return box{}, false
 	}
-	return box{r0, r0 + rows, at * 8 / bits, (at + run) * 8 / bits}, true
+	b.c0, b.c1 = b.c0*8/bits, b.c1*8/bits
+	return b, true
 }
