@@ -58,14 +58,7 @@ func (a *audit) title() string { return a.fit.Profile.Title }
 // checkPresence tells which tensors are missing. Names are unknown where a file
 // is lost that no index speaks for.
 func (a *audit) checkPresence() {
-	if (a.lost > 0 || a.unlisted()) && (a.Index == nil || a.Index.Err != nil) {
-		reason := "files are lost that no index speaks for: their tensors are unknown"
-		a.col.Skip("MD001", reason)
-		a.col.Skip("MD005", reason)
-		return
-	}
-	if !a.headers() && (a.Index == nil || a.Index.Err != nil) {
-		reason := "without an index names stand in the shards alone"
+	if reason := a.namesUnknown(); reason != "" {
 		a.col.Skip("MD001", reason)
 		a.col.Skip("MD005", reason)
 		return
@@ -86,6 +79,19 @@ func (a *audit) checkPresence() {
 	for layer, experts := range layers {
 		a.incomplete(layer, experts)
 	}
+}
+
+// namesUnknown says why the names of some tensors are unknown, "" where none
+// are: then nothing can be told to be missing.
+func (a *audit) namesUnknown() string {
+	switch {
+	case a.indexUsable():
+	case a.lost > 0 || a.unlisted():
+		return "files are lost that no index speaks for: their tensors are unknown"
+	case !a.headers():
+		return "without an index names stand in the shards alone"
+	}
+	return ""
 }
 
 // unlisted says whether the names of some file are unknown.

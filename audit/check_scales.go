@@ -23,9 +23,9 @@ func (a *audit) checkScales() {
 	if a.headers() {
 		a.col.Checked("QT003", "QT004")
 	}
-	if a.Index == nil && !a.headers() {
-		a.col.Skip("QT001", "without an index names stand in the shards alone")
-		a.col.Skip("QT002", "without an index names stand in the shards alone")
+	if reason := a.namesUnknown(); reason != "" {
+		a.col.Skip("QT001", reason)
+		a.col.Skip("QT002", reason)
 		return
 	}
 	if a.in == nil {

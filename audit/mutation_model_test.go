@@ -46,6 +46,8 @@ func configMutations() []mutation {
 			want: []string{"CF004 warning x21 #2 L1.E0.w1.weight_packed"}},
 		{name: "ignore list leaves out plain modules", do: replace(`"re:.*shared_experts.*"`, `"re:nothing"`),
 			want: []string{"CF004 warning x21 #2 L1.block_sparse_moe.shared_experts.down_proj.weight"}},
+		{name: "no quantization config", do: func(k *kit) { k.replace("config.json", `"quantization_config"`, `"other_config"`) },
+			want: []string{"CF003 error config.json", "CF004 warning config.json L{}.E{}.w1.weight_packed"}, refetch: config},
 		{name: "tied and both present", do: set("tie_word_embeddings", "true"),
 			want: []string{"CF007 warning config.json language_model.lm_head.weight"}},
 		{name: "a family that no profile knows", do: func(k *kit) {
@@ -175,6 +177,10 @@ func scaleMutations() []mutation {
 		{name: "scale of another dtype", do: func(k *kit) {
 			k.change(shard(moeShard), func(b *body) { b.reshape(scale, "F8_E4M3", 1, 128, 8) })
 		}, want: []string{"QT004 error #2 L1.E5.w2.weight_scale"}, says: []string{"F8_E4M3"}},
+		{name: "scale in a shard that is lost and that no index speaks for", do: func(k *kit) {
+			k.change(shard(moeShard), func(b *body) { b.take(scale) })
+			k.remove(indexName, shard(3))
+		}, want: []string{"IX007 error #3", "IX008 info"}, refetch: []string{"#3"}},
 		{name: "packed without scale and without a profile", opts: Options{Profile: ProfileNone},
 			do:   func(k *kit) { k.drop(shard(moeShard), scale) },
 			gone: []string{"CF005"}, add: noProfile,
