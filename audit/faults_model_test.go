@@ -110,6 +110,37 @@ func TestTiedWithBoth(t *testing.T) {
 	wantFound(t, k.audit("", Options{}), Pass, "CF005 warning x3 generation_config.json", "CF007 warning config.json lm_head.weight")
 }
 
+// The config promised scales that were never written.
+func TestFaultNeMoRL3615PromisedScales(t *testing.T) {
+	k := llama(t)
+	k.replace("config.json", `"tie_word_embeddings"`, `"quantization_config": {"quant_method": "fp8"}, "tie_word_embeddings"`)
+	r := k.audit("", Options{})
+	wantFound(t, r, Pass, "CF004 warning config.json", "CF005 warning x3 generation_config.json")
+	k.says(r, "promises fp8", "no tensor is packed")
+}
+
+// gptOSS is a file of packed tensors under the names of another family, which
+// no profile here knows.
+func gptOSS(t *testing.T, names ...string) *Report {
+	t.Helper()
+	b := &body{}
+	for _, name := range names {
+		b.tensors = append(b.tensors, piece{entry{name: "model.layers.0.mlp.experts." + name, dtype: "U8", shape: []int64{2, 8}}, make([]byte, 16)})
+	}
+	return alone(t, b)
+}
+
+// Weights and scales are paired without a profile, by the names that
+// converters give them.
+func TestScalesOfAnUnknownFamily(t *testing.T) {
+	wantFound(t, gptOSS(t, "down_proj_blocks", "down_proj_scales"), Pass)
+	wantFound(t, gptOSS(t, "down_proj_blocks"), Fail, "QT001 error model.safetensors model.layers.0.mlp.experts.down_proj_blocks")
+	wantFound(t, gptOSS(t, "down_proj_blocks", "down_proj_scales", "up_proj_scales"), Fail,
+		"QT002 error model.safetensors model.layers.0.mlp.experts.up_proj_scales")
+	// A scale alone is that of another scheme.
+	wantFound(t, gptOSS(t, "down_proj_scale"), Pass)
+}
+
 // Under a profile by name what does not match is an error.
 func TestProfileOfAnotherFamily(t *testing.T) {
 	k := mini(t)
