@@ -163,7 +163,9 @@ func (r *registrar) records() {
 			r.census.bytes += rec.Size
 			r.count(f, ok, rec.Size)
 			if !ok {
-				r.stranger(rec.Key, file, rec.Offset)
+				if r.indexed(rec.Key) {
+					r.stranger(rec.Key, file, rec.Offset)
+				}
 				continue
 			}
 			f.named.set(ordinal)
@@ -189,6 +191,16 @@ func brokenTensors(file *checkpoint.File) map[string]bool {
 		}
 	}
 	return broken
+}
+
+// indexed says whether a tensor is part of the checkpoint: the index, where
+// there is one, is a list of what is allowed, and what it lacks is IX004 alone.
+func (r *registrar) indexed(k names.Key) bool {
+	if !r.a.indexUsable() {
+		return true
+	}
+	_, ok := r.a.Index.Position(k)
+	return ok
 }
 
 func (r *registrar) count(f *familyCensus, known bool, size int64) {

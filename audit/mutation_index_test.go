@@ -42,7 +42,7 @@ func indexMutations() []mutation {
 		}), want: []string{"IX003 error #3 L2.extra.weight"}, refetch: []string{"#3"}},
 		{name: "tensor renamed in its shard", do: func(k *kit) {
 			k.rehead(shard(3), func(h *header) { h.find(k, norm).name = "renamed" })
-		}, want: []string{"IX003 error #3 L2.input_layernorm.weight", "IX004 error #3 renamed", "MD002 error #3 renamed"}, refetch: []string{"#3"}},
+		}, want: []string{"IX003 error #3 L2.input_layernorm.weight", "IX004 error #3 renamed"}, refetch: []string{"#3"}},
 		{name: "tensor taken out of its shard", do: func(k *kit) { k.rewrite(shard(3), func(b *body) { b.take(norm) }) },
 			want: []string{"IX003 error #3 L2.input_layernorm.weight"}, refetch: []string{"#3"}},
 		{name: "index names another shard", do: reindex(func(k *kit, x *indexDoc) { x.find(k, norm).file = shard(5) }),
