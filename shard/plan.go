@@ -19,7 +19,9 @@ type Plan struct {
 	Stages   []Stage  `json:"stages"`
 	Groups   []Group  `json:"groups"`
 	Families []Family `json:"families"`
-	Notes    []string `json:"notes"` // what a reader should know, in words
+	Degrees  []Degree `json:"degrees"` // tensor-parallel ones, alone
+	Axes     []Axis   `json:"axes"`    // and what they make of split axes
+	Notes    []string `json:"notes"`   // what a reader should know, in words
 	Proof    *Proof   `json:"proof,omitzero"`
 	Program  *Program `json:"program,omitzero"` // nil in a sketch
 }

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -113,6 +114,7 @@ func (p *placer) families(out *Plan, forms []*form) {
 		out.Families = append(out.Families, family)
 	}
 	out.Groups = groups(out.Families, p.t.PP)
+	out.Degrees, out.Axes = degrees(forms, p.t)
 	out.Notes = append(out.Notes, p.notes(out.Families)...)
 }
 
@@ -142,35 +144,39 @@ func (p *placer) describe(family *Family, f *form) {
 	}
 }
 
-// groups sums families, in the order of their first ones; what is skipped comes
-// last.
+// groups sums families, the largest first; what is skipped comes last.
 func groups(families []Family, stages int) []Group {
 	var list []Group
-	for _, skipped := range []bool{false, true} {
-		for i := range families {
-			f := &families[i]
-			if (f.Action == Skip) != skipped {
-				continue
-			}
-			at := slices.IndexFunc(list, func(g Group) bool { return g.Group == f.Group && (g.Action == Skip) == skipped })
-			if at < 0 {
-				at = len(list)
-				list = append(list, Group{Group: f.Group, Stages: make([]int64, stages), Action: f.Action})
-			}
-			g := &list[at]
-			g.Total += f.Total
-			for s, n := range f.Stages {
-				g.Stages[s] += n
-			}
-			if g.Action != f.Action {
-				g.Action = Mixed
-			}
+	for i := range families {
+		f := &families[i]
+		at := slices.IndexFunc(list, func(g Group) bool { return g.Group == f.Group && (g.Action == Skip) == (f.Action == Skip) })
+		if at < 0 {
+			at = len(list)
+			list = append(list, Group{Group: f.Group, Stages: make([]int64, stages), Action: f.Action})
+		}
+		g := &list[at]
+		g.Total += f.Total
+		for s, n := range f.Stages {
+			g.Stages[s] += n
+		}
+		if g.Action != f.Action {
+			g.Action = Mixed
 		}
 	}
 	for i := range list {
 		list[i].PerRank = slices.Max(list[i].Stages)
 	}
+	slices.SortStableFunc(list, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(skipped(a), skipped(b)), -cmp.Compare(a.Total, b.Total), cmp.Compare(a.Group, b.Group))
+	})
 	return list
+}
+
+func skipped(g Group) int {
+	if g.Action == Skip {
+		return 1
+	}
+	return 0
 }
 
 // notes say what a reader should know of the numbers.
