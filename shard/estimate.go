@@ -70,6 +70,7 @@ type Estimate struct {
 	Device     *string  `json:"device"`
 	PerRank    PerRank  `json:"per_rank"` // of the fullest one
 	Stage      int      `json:"stage"`    // which it belongs to
+	Stages     []Use    `json:"stages"`
 	Fits       *bool    `json:"fits"`
 	MaxContext *int64   `json:"max_context"` // for so many sequences
 	MaxSeqs    *int64   `json:"max_seqs"`    // of this context
@@ -83,6 +84,14 @@ type Estimate struct {
 	// ConfigMax is the most tokens that the config allows, 0 where it does
 	// not say.
 	ConfigMax int64 `json:"config_max_context"`
+}
+
+// Use is what each rank of a stage holds.
+type Use struct {
+	Stage     int     `json:"stage"`
+	FirstRank int     `json:"first_rank"`
+	Ranks     int     `json:"ranks"`
+	PerRank   PerRank `json:"per_rank"`
 }
 
 // PerRank is what one device holds, in bytes.
@@ -104,6 +113,8 @@ type PerRank struct {
 type Host struct {
 	RAM  int64 `json:"ram"`
 	Disk int64 `json:"disk"`
+	// Problems are the warnings about the machine at hand.
+	Problems []string `json:"warnings,omitempty"`
 }
 
 // estimator holds what does not change while context and sequences do.
@@ -162,7 +173,7 @@ func (e *estimator) estimate() (*Estimate, error) {
 	t := e.plan.Topology()
 	out := &Estimate{Schema: EstimateSchema, Source: e.plan.Source.Path, Profile: e.plan.Profile, Caches: e.memory.Name,
 		TP: t.TP, EP: t.EP, PP: t.PP, Ranks: t.Ranks(), Context: d.Context, Seqs: d.Seqs, KVDType: d.CacheType.String(),
-		PerRank: rank, Stage: stage, Host: Host{ram, d.FileBytes}, ConfigMax: e.memory.MaxContext}
+		PerRank: rank, Stage: stage, Host: Host{RAM: ram, Disk: d.FileBytes}, ConfigMax: e.memory.MaxContext}
 	if d.Device != "" {
 		out.Device = &d.Device
 	}
@@ -175,6 +186,14 @@ func (e *estimator) estimate() (*Estimate, error) {
 	if d.Storage > 0 {
 		seconds := math.Round(float64(e.plan.Totals.Read)/float64(d.Storage)*1000) / 1000
 		out.LoadTime = &seconds
+	}
+	for i := range e.plan.Stages {
+		s := &e.plan.Stages[i]
+		r, err := e.rank(i, d.Context, d.Seqs)
+		if err != nil {
+			return nil, err
+		}
+		out.Stages = append(out.Stages, Use{s.Stage, s.First, s.Ranks, r})
 	}
 	if out.Formulas, err = e.formulas(stage, rank); err != nil {
 		return nil, err

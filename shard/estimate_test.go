@@ -347,3 +347,31 @@ func TestFormulasAddUp(t *testing.T) {
 		t.Errorf("%+v", in)
 	}
 }
+
+// waste's README: a limit of the control group is the memory there is.
+func TestWasteIgnoredControlGroups(t *testing.T) {
+	e := estimate(t, k3Model(t), Topology{TP: 8}, Demand{Context: 4096})
+	for name, c := range map[string]struct {
+		m    HostMemory
+		want string
+	}{
+		"room":      {HostMemory{Total: 1 << 40, Available: 1 << 39}, ""},
+		"unknown":   {HostMemory{}, ""},
+		"limit":     {HostMemory{Total: 1 << 40, Available: 1 << 39, Limit: 2 << 30, LimitFrom: "/sys/fs/cgroup/memory.max"}, "control group of this process (/sys/fs/cgroup/memory.max) allows 2147483648"},
+		"available": {HostMemory{Total: 1 << 40, Available: 1 << 30}, "has free 1073741824"},
+		"small":     {HostMemory{Total: 1 << 31, Available: 1 << 30}, "machine has 2147483648"},
+	} {
+		got := strings.Join(e.Host.Warnings(c.m), "; ")
+		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestUnsplit(t *testing.T) {
+	p := Unsplit("x", 1000)
+	e, err := NewEstimate(p, memoryOf(t, k3Model(t)), Demand{Context: 1, Storage: 100})
+	if err != nil || e.PerRank.Weights != 1000 || e.PerRank.MLACache != 27_648 || *e.LoadTime != 10 {
+		t.Errorf("%+v, %v", e, err)
+	}
+}

@@ -94,7 +94,7 @@ func (e *estimator) workspaceLine(bytes int64) Line {
 	d := &e.demand
 	switch {
 	case d.Reserve.Share > 0:
-		line.Text, line.Values = "the reserve × memory", fmt.Sprintf("%s × %d", d.Reserve.Share.percent(), d.Memory)
+		line.Text, line.Values = "the reserve × memory", fmt.Sprintf("%s × %d", d.Reserve.Share.String(), d.Memory)
 		line.Note = "as asked for"
 	case d.Reserve.Set:
 		line.Text, line.Values, line.Note = "the reserve", fmt.Sprint(d.Reserve.Bytes), "as asked for"
@@ -114,8 +114,8 @@ func (e *estimator) ramLine() Line {
 		Note: "assumed: where one process on one host loads all ranks"}
 }
 
-// percent writes a share as people type it: 12.5%.
-func (s Share) percent() string {
+// String writes a share as people type it: 12.5%.
+func (s Share) String() string {
 	text := fmt.Sprintf("%d.%07d", s/(Whole/100), s%(Whole/100))
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".") + "%"
 }
@@ -166,7 +166,7 @@ func (e *estimator) inputs() []Input {
 		if d.Device != "" {
 			source = d.Device
 		}
-		list = append(list, Input{"memory", d.Memory, source}, Input{"mem_util", d.MemUtil.percent(), "--mem-util"})
+		list = append(list, Input{"memory", d.Memory, source}, Input{"mem_util", d.MemUtil.String(), "--mem-util"})
 	}
 	if d.Storage > 0 {
 		list = append(list, Input{"storage", d.Storage, "--storage"}, Input{"read", e.plan.Totals.Read, "the plan: wanted bytes, each once"})
@@ -185,6 +185,9 @@ func (e *estimator) inputs() []Input {
 func (e *estimator) notes() []string {
 	notes := []string{}
 	d := &e.demand
+	if len(e.plan.Families) == 0 { // nothing was planned; else they are the plan's to tell
+		notes = append(notes, e.plan.Notes...)
+	}
 	if m := e.memory.MaxContext; m > 0 && d.Context > m {
 		notes = append(notes, fmt.Sprintf("a context of %d tokens is beyond the config's own maximum of %d (%s)", d.Context, m, e.memory.ContextField))
 	}
