@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,6 @@ import (
 	"ckpt/audit"
 	"ckpt/internal/newfile"
 	"ckpt/internal/ui"
-	"ckpt/model"
 )
 
 type auditOptions struct {
@@ -132,7 +130,7 @@ func (o *auditOptions) parse() (err error) {
 			return err
 		}
 	}
-	if err := o.checkProfile(); err != nil {
+	if o.profile, err = checkProfile(o.profile); err != nil {
 		return err
 	}
 	o.parsed.Profile, o.parsed.All, o.parsed.Jobs, o.parsed.Now = o.profile, o.all, o.jobs, time.Now()
@@ -151,34 +149,6 @@ func (o *auditOptions) parseLevel() (err error) {
 			"--level headers checks everything that can be known without them")
 	}
 	return nil
-}
-
-// checkProfile refuses a profile that does not exist or cannot be read before
-// any work is done.
-func (o *auditOptions) checkProfile() error {
-	name := o.profile
-	if name == "auto" || name == "none" {
-		return nil
-	}
-	if _, ok := model.Named(name); ok {
-		return nil
-	}
-	if !strings.ContainsAny(name, `./\`) && exists(name) {
-		o.profile = "./" + name // a file, and the library is to know it
-		name = o.profile
-	}
-	if strings.ContainsAny(name, `./\`) {
-		if _, err := model.LoadProfile(name); err != nil {
-			return &usageError{fmt.Errorf("--profile: %w", err)}
-		}
-		return nil
-	}
-	err := usagef("unknown profile %q", name)
-	known := append([]string{"auto", "none"}, model.Names()...)
-	if near := nearest(name, known); near != "" {
-		return hint(err, "did you mean %s? known are %s, and any profile in a file", near, strings.Join(known, ", "))
-	}
-	return hint(err, "known are %s, and any profile in a file", strings.Join(known, ", "))
 }
 
 func runAudit(ctx context.Context, g *globals, opts auditOptions, path string, std streams) error {

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"ckpt/internal/ui"
+	"ckpt/shard"
 )
 
 // Exit statuses, the same for every command.
@@ -21,6 +22,9 @@ const (
 
 // errNo is returned by a command whose answer is no and already printed.
 var errNo = errors.New("the answer is no")
+
+// errNoFit is returned by a command that has printed that it does not fit.
+var errNoFit = errors.New("it does not fit")
 
 // usageError is a command line that cannot be understood.
 type usageError struct{ err error }
@@ -56,8 +60,10 @@ func exitCode(err error) int {
 	switch {
 	case err == nil, isBrokenPipe(err):
 		return exitDone
-	case errors.Is(err, errNo):
+	case errors.Is(err, errNo), errors.Is(err, shard.ErrSplit):
 		return exitNo
+	case errors.Is(err, errNoFit):
+		return exitNoRoom
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &usage):
@@ -71,7 +77,7 @@ func exitCode(err error) int {
 
 // report prints an error and its hint, unless it says nothing new.
 func report(std streams, err error) {
-	if err == nil || isBrokenPipe(err) || errors.Is(err, errNo) {
+	if err == nil || isBrokenPipe(err) || errors.Is(err, errNo) || errors.Is(err, errNoFit) {
 		return
 	}
 	style := std.errStyle()

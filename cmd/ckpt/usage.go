@@ -20,6 +20,14 @@ var aliases = map[string]string{
 
 	"threads": "jobs", "max-workers": "jobs",
 
+	"ctx-size": "context", "max-model-len": "context", "context-length": "context", "num-ctx": "context",
+	"parallel": "seqs", "max-num-seqs": "seqs",
+	"kv-cache-dtype": "kv-dtype", "cache-type-k": "kv-dtype", "cache-type-v": "kv-dtype",
+	"tensor-parallel-size": "tp", "tp-size": "tp", "tensor-parallel": "tp",
+	"pipeline-parallel-size": "pp", "pp-size": "pp", "pipeline-parallel": "pp",
+	"expert-parallel-size": "ep", "ep-size": "ep", "expert-parallel": "ep",
+	"gpu-memory-utilization": "mem-util", "mem-fraction-static": "mem-util",
+
 	"json-output": "json", "json-pretty": "json",
 }
 
