@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ckpt/checkpoint"
 	"ckpt/model"
 )
 
@@ -373,5 +374,32 @@ func TestUnsplit(t *testing.T) {
 	e, err := NewEstimate(p, memoryOf(t, k3Model(t)), Demand{Context: 1, Storage: 100})
 	if err != nil || e.PerRank.Weights != 1000 || e.PerRank.MLACache != 27_648 || *e.LoadTime != 10 {
 		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	m := k3Model(t)
+	total := m.Instance.Totals().Bytes
+	for name, c := range map[string]struct {
+		index    *checkpoint.Index
+		named    bool
+		note, ok bool
+	}{
+		"equal":         {&checkpoint.Index{TotalSize: total, HasTotalSize: true}, false, false, true},
+		"a little more": {&checkpoint.Index{TotalSize: total + total/200, HasTotalSize: true}, false, true, true},
+		"other types":   {&checkpoint.Index{TotalSize: 2 * total, HasTotalSize: true}, true, false, false},
+		"nothing":       {&checkpoint.Index{HasTotalSize: true}, false, false, false},
+		"huge":          {&checkpoint.Index{TotalSize: 1<<63 - 1, HasTotalSize: true}, false, false, false},
+		"no total":      {&checkpoint.Index{}, false, true, true},
+		"no index":      {nil, false, false, false},
+		"named":         {nil, true, true, true},
+	} {
+		note, err := Confirm(&checkpoint.Checkpoint{Index: c.index}, m, c.named)
+		if (err == nil) != c.ok || (note != "") != c.note || err != nil && !errors.Is(err, ErrUnconfirmed) {
+			t.Errorf("%s: %q, %v", name, note, err)
+		}
+	}
+	if note, err := Confirm(&checkpoint.Checkpoint{}, &Model{}, false); note != "" || err != nil {
+		t.Error(note, err)
 	}
 }

@@ -376,6 +376,16 @@ func (o *estimateOptions) source(ctx context.Context, path string) (*estimateSou
 		return nil, planError(err, path)
 	}
 	s.files()
+	if s.headers {
+		return s, nil
+	}
+	note, err := shard.Confirm(s.c, s.model, o.profile != "auto")
+	if err != nil {
+		return nil, hint(err, "leave out --metadata-only where the files are here, or name the --profile that holds")
+	}
+	if note != "" {
+		s.notes = append(s.notes, note)
+	}
 	return s, nil
 }
 
