@@ -81,22 +81,30 @@ func isNumber(s string) bool {
 
 // fill puts numbers into a pattern.
 func fill(pattern string, layer, expert, block uint32) string {
-	var out strings.Builder
-	for i, s := range strings.Split(pattern, ".") {
-		if i > 0 {
-			out.WriteByte('.')
+	return string(appendFilled(nil, pattern, layer, expert, block))
+}
+
+func appendFilled(dst []byte, pattern string, layer, expert, block uint32) []byte {
+	for {
+		at := strings.IndexByte(pattern, '{')
+		if at < 0 || at+2 >= len(pattern) {
+			return append(dst, pattern...)
 		}
-		switch s {
+		dst = append(dst, pattern[:at]...)
+		switch pattern[at : at+3] {
 		case placeholders[0]:
-			s = strconv.FormatUint(uint64(layer), 10)
+			dst = strconv.AppendUint(dst, uint64(layer), 10)
 		case placeholders[1]:
-			s = strconv.FormatUint(uint64(expert), 10)
+			dst = strconv.AppendUint(dst, uint64(expert), 10)
 		case placeholders[2]:
-			s = strconv.FormatUint(uint64(block), 10)
+			dst = strconv.AppendUint(dst, uint64(block), 10)
+		default:
+			dst = append(dst, '{')
+			pattern = pattern[at+1:]
+			continue
 		}
-		out.WriteString(s)
+		pattern = pattern[at+3:]
 	}
-	return out.String()
 }
 
 // ofFamily makes the class of a family whose names have this text.

@@ -50,7 +50,8 @@ var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 // nowhere match ErrFormat. A plan that was read is well formed, not right: Prove
 // says that.
 func Read(r io.Reader) (*Plan, error) {
-	b := bufio.NewReader(r)
+	source := &remembering{r: r}
+	b := bufio.NewReader(source)
 	head, err := b.Peek(len(zstdMagic))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -66,17 +67,29 @@ func Read(r io.Reader) (*Plan, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(in, MaxPlan+1))
 	switch {
-	case errors.Is(err, zstd.ErrMagicMismatch), errors.Is(err, zstd.ErrCRCMismatch), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, zstd.ErrDecoderSizeExceeded), errors.Is(err, zstd.ErrWindowSizeExceeded):
+	case source.err != nil:
+		return nil, source.err
+	case err != nil: // of the decompressor
 		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
-	case err != nil && bytes.Equal(head, zstdMagic):
-		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
-	case err != nil:
-		return nil, err
 	case len(data) > MaxPlan:
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrFormat, MaxPlan)
 	}
 	return parse(data)
+}
+
+// remembering keeps the error of a reader, so that it is told from errors about
+// what was read.
+type remembering struct {
+	r   io.Reader
+	err error
+}
+
+func (r *remembering) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
 }
 
 // parse reads the document. The schema is looked at first, so that a plan of
