@@ -125,7 +125,7 @@ func ofFamily(f *model.Family, text string, count int, o Options) *class {
 	}
 	switch {
 	case f.Tower != "" && f.Tower != towerLanguage:
-		c.skip = "the " + f.Tower + " tower: plans are of the language model"
+		c.skip = ofTower(f.Tower)
 	case f.Tolerated:
 		c.skip = "not part of the model"
 		if f.Note != "" {
@@ -133,6 +133,10 @@ func ofFamily(f *model.Family, text string, count int, o Options) *class {
 		}
 	}
 	return c
+}
+
+func ofTower(tower string) string {
+	return "belongs to the " + tower + "; plans are of the language model"
 }
 
 // towerLanguage is the tower that plans are of.

@@ -155,7 +155,7 @@ func (r *ruler) class(p place, shape []uint64) (c *class, reason string) {
 	c = &class{pattern: p.pattern, tower: towerLanguage, axis: whole, stack: whole, layer: p.layer, expert: p.expert, block: whole}
 	for _, s := range r.Skip {
 		if strings.HasPrefix(p.pattern, s.Prefix) {
-			c.tower, c.group, c.skip = s.Tower, s.Tower, "the "+s.Tower+" tower: plans are of the language model"
+			c.tower, c.group, c.skip = s.Tower, s.Tower, ofTower(s.Tower)
 			return c, ""
 		}
 	}

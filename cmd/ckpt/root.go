@@ -76,7 +76,7 @@ headers, never maps files, and writes only where it is told to.`,
 		&cobra.Group{ID: groupOther, Title: "This machine and this program"},
 	)
 	root.AddCommand(
-		newAudit(g, std), newExplain(std), newLs(std), newCat(std), newEstimate(g, std),
+		newAudit(g, std), newExplain(std), newLs(std), newCat(std), newPlan(g, std), newEstimate(g, std),
 		newSynth(g, std), newSlice(g, std), newDemo(std),
 		newDoctor(std), newVersion(std), newCompletion(std),
 	)

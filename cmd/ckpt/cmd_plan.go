@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"ckpt/checkpoint"
+	"ckpt/internal/newfile"
+	"ckpt/internal/ui"
+	"ckpt/shard"
+)
+
+type planOptions struct {
+	places
+	degrees
+	rank      string
+	tensors   []string
+	layout    string
+	aLog      string
+	profile   string
+	out       string
+	svg, html string
+	families  bool
+	widths    bool
+	json      bool
+	jobs      int
+
+	set   map[string]bool
+	match *ui.Matcher
+	plan  shard.Options
+}
+
+func (o *planOptions) addFlags(fs *pflag.FlagSet) {
+	o.degrees.addFlags(fs)
+	fs.StringVar(&o.rank, "rank", "", "list the tensors of these `ranks`: 3, 0-3, 0,4")
+	fs.StringArrayVar(&o.tensors, "tensor", nil, "plan only tensors whose name matches `GLOB` or re:REGEX (may be repeated)")
+	fs.StringVar(&o.layout, "layout", "", "names and shapes of the `engine` or of the checkpoint (default: engine where the profile has one)")
+	fs.StringVar(&o.aLog, "a-log", "stored", "keep A_log as `stored`, on every rank, or narrow it to heads and split it")
+	addProfile(fs, &o.profile)
+	fs.StringVarP(&o.out, "out", "o", "", "write the plan with its copy program to a new `FILE`, compressed if it ends in .zst")
+	fs.StringVar(&o.svg, "svg", "", "draw the layout into a new `FILE`")
+	fs.StringVar(&o.html, "html", "", "write a page with the layout and all numbers into a new `FILE`")
+	fs.BoolVar(&o.families, "families", false, "show every family of tensors, not only the groups")
+	fs.BoolVar(&o.widths, "degrees", false, "show which degrees work, and how wide the pieces of each axis are")
+	fs.BoolVar(&o.json, "json", false, "print one JSON document (ckpt.plan/v1), without the copy program")
+	fs.IntVarP(&o.jobs, "jobs", "j", 0, "files to read at the same time (0: as many as processors)")
+	o.addSource(fs)
+}
+
+func newPlan(g *globals, std streams) *cobra.Command {
+	var opts planOptions
+	cmd := &cobra.Command{
+		Use:   "plan PATH",
+		Short: "say which bytes of a checkpoint go to which device, and prove it",
+		Long: `Say which bytes of a checkpoint go to which device, and prove it: every wanted
+byte is read once, every byte on every rank is written once, the ranks of a stage
+are equal, and no group of elements is parted from its scale. Headers alone are
+read, and nothing is written but what -o, --svg and --html name.
+
+A family's profile says how its tensors are split; plain transformers without one
+are split by the roles of their modules. What neither knows is an error.
+
+Of a plan that was kept: ckpt plan check FILE PATH says whether it still fits the
+checkpoint, ckpt plan show FILE prints it, ckpt plan diff A B compares two.`,
+		GroupID: groupLook,
+		Example: `  ckpt plan --tp 8 /raid/weights/kimi-k3
+  ckpt plan --tp 8 -o k3-tp8.json.zst --html k3-tp8.html DIR
+  ckpt plan --tp 8 --rank 3 --tensor '*.layers.5.*' DIR
+  ckpt plan --tp 16 --ep 16 --pp 2 --json DIR | jq .ranks
+  ckpt plan check k3-tp8.json.zst DIR`,
+		Annotations: map[string]string{exitStatus: planStatuses},
+		Args:        func(_ *cobra.Command, args []string) error { return want("plan", opts.join(args), "PATH") },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.set = map[string]bool{}
+			cmd.Flags().Visit(func(f *pflag.Flag) { opts.set[f.Name] = true })
+			if err := opts.check(); err != nil {
+				return err
+			}
+			return runPlan(cmd.Context(), g, &opts, opts.join(args)[0], std)
+		},
+	}
+	opts.addFlags(cmd.Flags())
+	cmd.AddCommand(newPlanCheck(g, std), newPlanShow(std), newPlanDiff(std))
+	return cmd
+}
+
+const planStatuses = `  0    the plan is made and proven
+  1    could not do it: an unreadable or incomplete checkpoint, tensors that no
+       rule knows, a file that exists
+  2    usage
+  3    a degree that cannot be split; the reason and the degrees that work are
+       printed
+  130  interrupted`
+
+// check reads the values of the flags.
+func (o *planOptions) check() (err error) {
+	if o.match, err = ui.NewMatcher(o.tensors); err != nil {
+		return &usageError{err}
+	}
+	if o.match != nil {
+		o.plan.Keep = o.match.Match
+	}
+	if o.set["layout"] {
+		if err := oneOf("--layout", o.layout, "engine", "checkpoint"); err != nil {
+			return err
+		}
+	}
+	if err := oneOf("--a-log", o.aLog, "stored", "heads"); err != nil {
+		return err
+	}
+	o.plan.Layout, o.plan.ALog = shard.Layout(o.layout), shard.ALog(o.aLog)
+	for _, f := range []struct{ name, value string }{{"out", o.out}, {"svg", o.svg}, {"html", o.html}} {
+		if o.set[f.name] && f.value == "" {
+			return usagef("--%s: the name of the file is empty", f.name)
+		}
+	}
+	if o.jobs < 0 {
+		return usagef("--jobs %d: from 0 up", o.jobs)
+	}
+	o.profile, err = checkProfile(o.profile)
+	return err
+}
+
+func runPlan(ctx context.Context, g *globals, o *planOptions, path string, std streams) error {
+	t, err := o.topology()
+	if err != nil {
+		return err
+	}
+	ranks, err := parseRanks(o.rank, t.Ranks())
+	if err != nil {
+		return err
+	}
+	meter := g.meter(std)
+	c, err := checkpoint.Open(ctx, path, checkpoint.Options{Jobs: o.jobs, Progress: perFile(meter, "reading headers")})
+	meter.Stop()
+	if err != nil {
+		return openError(err, path)
+	}
+	m, err := shard.Recognise(c, o.profile)
+	if err != nil {
+		return planError(err, path)
+	}
+	p, err := shard.New(c, m, t, o.plan)
+	if err != nil {
+		return newPlanError(err, path)
+	}
+	p.Proof = p.Prove()
+	if err := o.write(p); err != nil {
+		return err
+	}
+	w := bufio.NewWriter(std.out)
+	switch {
+	case o.json:
+		err = writePlanJSON(w, p, ranks)
+	case g.quiet && o.out != "":
+		_, err = fmt.Fprintln(w, o.out)
+	default:
+		printer := planPrinter{w: w, style: std.style(), plan: p, families: o.families, widths: o.widths, width: ui.TerminalWidth(std.out, 100)}
+		printer.print(ranks)
+	}
+	if err := errors.Join(err, w.Flush()); err != nil {
+		return err
+	}
+	if !p.Proof.OK() {
+		return errNo
+	}
+	return nil
+}
+
+// openError words why a checkpoint cannot be opened.
+func openError(err error, path string) error {
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		return err
+	}
+	return hint(err, "ckpt audit %s says all that is wrong and how to mend it", shellPath(path))
+}
+
+func newPlanError(err error, path string) error {
+	if errors.Is(err, shard.ErrUnknown) {
+		return hint(err, "--profile FILE teaches ckpt a family, --tensor leaves tensors out; on one rank nothing needs to be known")
+	}
+	return planError(err, path)
+}
+
+// write makes the files that the flags name.
+func (o *planOptions) write(p *shard.Plan) error {
+	for _, f := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{o.out, func(w io.Writer) error { return p.Write(w, shard.Compressed(o.out)) }},
+		{o.svg, func(w io.Writer) error { return writePlanSVG(w, p) }},
+		{o.html, func(w io.Writer) error { return writePlanHTML(w, p) }},
+	} {
+		if f.name == "" {
+			continue
+		}
+		if err := newfile.WriteFrom(f.name, f.write); err != nil {
+			if errors.Is(err, fs.ErrExist) {
+				return hint(err, "nothing is overwritten: rm %s", shellPath(f.name))
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// writePlanJSON prints the document without its program; of ranks that were
+// asked for, with their tensors.
+func writePlanJSON(w io.Writer, p *shard.Plan, ranks []int) error {
+	doc := *p
+	doc.Program = nil
+	if len(ranks) == 0 {
+		return writeJSON(w, &doc)
+	}
+	list := []*shard.Tensor{}
+	for _, r := range ranks {
+		for t := range p.Tensors(r) {
+			list = append(list, t)
+		}
+	}
+	return writeJSON(w, struct {
+		*shard.Plan `json:",inline"`
+		Tensors     []*shard.Tensor `json:"tensors"`
+	}{&doc, list})
+}
+
+// parseRanks reads ranks below n: 3, 0-3, 0,4. An empty text is none.
+func parseRanks(text string, n int) ([]int, error) {
+	var out []int
+	if text == "" {
+		return nil, nil
+	}
+	for _, part := range strings.Split(text, ",") {
+		left, right, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		if !isRange {
+			right = left
+		}
+		from, err := strconv.ParseUint(left, 10, 31)
+		to, err2 := strconv.ParseUint(right, 10, 31)
+		switch {
+		case err != nil || err2 != nil || from > to:
+			return nil, usagef("--rank %q: ranks read like 3, 0-3 or 0,4", text)
+		case to >= uint64(n):
+			return nil, usagef("--rank %q: there are %s, from 0 on", text, ui.Plural(n, "rank"))
+		}
+		for r := from; r <= to; r++ {
+			out = append(out, int(r))
+		}
+	}
+	return out, nil
+}
