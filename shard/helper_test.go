@@ -14,6 +14,7 @@ import (
 
 	"ckpt/checkpoint"
 	"ckpt/dtype"
+	"ckpt/internal/names"
 )
 
 // source is a tensor of a checkpoint that a test makes.
@@ -261,4 +262,10 @@ func family(t *testing.T, p *Plan, tail string) *Family {
 	}
 	t.Fatalf("there is no family %s", tail)
 	return nil
+}
+
+// splitName is names.Split of a string.
+func splitName(name string) (text string, n [names.Slots]uint32, slots int) {
+	b, n, slots := names.Split(nil, []byte(name))
+	return string(b), n, slots
 }
