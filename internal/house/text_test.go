@@ -91,7 +91,7 @@ func TestParsersAreFuzzed(t *testing.T) {
 			})
 		}
 	}
-	for _, dir := range []string{"safetensors", "gguf", "model", "audit"} {
+	for _, dir := range []string{"safetensors", "gguf", "model", "audit", "shard"} {
 		if r.has(dir) && len(targets[dir]) == 0 {
 			t.Errorf("package %s reads foreign bytes and has no fuzz target", dir)
 		}
@@ -100,7 +100,7 @@ func TestParsersAreFuzzed(t *testing.T) {
 	for _, names := range targets {
 		all = append(all, names...)
 	}
-	for _, noun := range []string{"Header", "Index", "Profile", "Config"} {
+	for _, noun := range []string{"Header", "Index", "Profile", "Config", "Plan"} {
 		if !slices.ContainsFunc(all, func(name string) bool { return strings.Contains(name, noun) }) {
 			t.Errorf("no fuzz target has %s in its name", noun)
 		}
