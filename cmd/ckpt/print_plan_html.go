@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"strings"
 
 	"ckpt/internal/ui"
 	"ckpt/shard"
@@ -18,12 +19,14 @@ h1{font-size:1.4rem;margin:0 0 .3rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .7rem;text-align:left;border-bottom:1px solid #8884}td.n{white-space:nowrap}
 th{font-weight:600}td.n,th.n{text-align:right}
-.sum{display:grid;grid-template-columns:repeat(auto-fit,minmax(220px,1fr));gap:.8rem;margin:1rem 0}
+.sum{display:grid;grid-template-columns:repeat(auto-fit,minmax(320px,1fr));gap:.8rem;margin:1rem 0}
 .card{border:1px solid #8886;border-radius:8px;padding:.7rem 1rem}.card b{display:block;font-size:1.15rem;font-variant-numeric:tabular-nums}
 .card span{opacity:.7;font-size:.9rem}
 .key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.5em;vertical-align:-.05em}
 .yes{color:#228833;font-weight:600}.no{color:#cc3344;font-weight:600}
-code{font-size:.86em}.wide{overflow-x:auto}svg{max-width:100%;height:auto;border-radius:8px}
+td:first-child.yes,td:first-child.no{width:3em}
+.dense{font-size:.8rem}.dense td,.dense th{padding:.2rem .45rem}.dense td.n,.dense td.s{white-space:nowrap}
+code{font-size:.92em}.wide{overflow-x:auto}svg{max-width:100%;height:auto;border-radius:8px}
 `
 
 // htmlPlan writes the page.
@@ -57,6 +60,11 @@ func writePlanHTML(w io.Writer, p *shard.Plan) error {
 func (h *htmlPlan) printf(format string, args ...any) { fmt.Fprintf(h.w, format, args...) }
 
 func (h *htmlPlan) text(s string) string { return html.EscapeString(ui.Escape(s)) }
+
+// name is the name of tensors, which may go on in the next line after each dot.
+func (h *htmlPlan) name(s string) string {
+	return "<code>" + strings.ReplaceAll(h.text(s), ".", ".<wbr>") + "</code>"
+}
 
 func (h *htmlPlan) cards() {
 	t := &h.plan.Totals
@@ -125,7 +133,7 @@ func (h *htmlPlan) ranks() {
 }
 
 func (h *htmlPlan) degrees() {
-	h.printf("<h2>Degrees</h2>\n<p>The width of the pieces of each split axis, as stored, and the largest power of two that divides it.</p>\n<div class=\"wide\"><table>\n<tr><th>axis</th><th class=\"n\">size</th>")
+	h.printf("<h2>Degrees</h2>\n<p>The width of the pieces of each split axis, as stored, and the largest power of two that divides it.</p>\n<div class=\"wide\"><table class=\"dense\">\n<tr><th>axis</th><th class=\"n\">size</th>")
 	for _, d := range h.plan.Degrees {
 		class := "yes"
 		if !d.Works {
@@ -144,13 +152,13 @@ func (h *htmlPlan) degrees() {
 				h.printf("<td class=\"n\">%s / %s</td>", ui.Count(x.Size), ui.Count(x.Align))
 			}
 		}
-		h.printf("<td><code>%s</code></td></tr>\n", h.text(a.Pattern))
+		h.printf("<td>%s</td></tr>\n", h.name(a.Pattern))
 	}
 	h.printf("</table></div>\n")
 }
 
 func (h *htmlPlan) families() {
-	h.printf("<h2>Families</h2>\n<div class=\"wide\"><table>\n<tr><th>family</th><th>on the ranks</th><th class=\"n\">tensors</th><th>dtype</th><th>shape</th><th>action</th><th class=\"n\">bytes</th><th class=\"n\">on a rank</th></tr>\n")
+	h.printf("<h2>Families</h2>\n<div class=\"wide\"><table class=\"dense\">\n<tr><th>family</th><th>on the ranks</th><th class=\"n\">tensors</th><th>dtype</th><th>shape</th><th>action</th><th class=\"n\">bytes</th><th class=\"n\">on a rank</th></tr>\n")
 	for i := range h.plan.Families {
 		f := &h.plan.Families[i]
 		action := string(f.Action)
@@ -165,10 +173,10 @@ func (h *htmlPlan) families() {
 			if k > 0 {
 				names += "<br>"
 			}
-			names += "<code>" + h.text(n) + "</code>"
+			names += h.name(n)
 		}
-		h.printf("<tr><td><code>%s</code></td><td>%s</td><td class=\"n\">%s</td><td>%s</td><td>%s</td><td>%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
-			h.text(f.Pattern), names, ui.Count(f.Count), f.DType, fmt.Sprint(f.Shape), h.text(action), ui.Count(f.Total), ui.Count(f.PerRank))
+		h.printf("<tr><td>%s</td><td>%s</td><td class=\"n\">%s</td><td>%s</td><td class=\"s\">%s</td><td>%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
+			h.name(f.Pattern), names, ui.Count(f.Count), f.DType, fmt.Sprint(f.Shape), h.text(action), ui.Count(f.Total), ui.Count(f.PerRank))
 	}
 	h.printf("</table></div>\n")
 }

@@ -13,14 +13,15 @@ import (
 
 // palette colours the groups: dark enough for white paper, told apart by people
 // who do not see red and green apart, as far as a dozen can be.
-var palette = [...]string{"#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#882255", "#44aa99", "#ddaa33", "#332288", "#999933", "#777777"}
+var palette = [...]string{"#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#332288", "#44aa99", "#885500", "#777777", "#ee8866", "#99aa00"}
 
 func paint(i int) string { return palette[i%len(palette)] }
 
 // Sizes of the drawing, in its own units.
 const (
 	svgMargin = 24
-	svgLabel  = 470 // of the names of families
+	svgLabel  = 500 // of the names of families
+	svgName   = 84  // characters of a name, as wide as svgLabel less a gap
 	svgRow    = 16
 	svgBar    = 22
 	svgText   = 12
@@ -75,8 +76,19 @@ func (s *svgPlan) families() []int {
 	return list
 }
 
+// painted lists the groups that ranks hold.
+func (s *svgPlan) painted() []int {
+	var list []int
+	for i := range s.plan.Groups {
+		if s.plan.Groups[i].Action != shard.Skip {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
 func (s *svgPlan) height(columns []lane) int {
-	return 2*svgMargin + 60 + len(columns)*svgBar + 30 + (len(s.plan.Groups)+3)/4*20 + 60 + len(s.families())*svgRow + 20
+	return 2*svgMargin + 126 + len(columns)*svgBar + (len(s.painted())+3)/4*20 + len(s.families())*svgRow
 }
 
 func (s *svgPlan) draw() {
@@ -109,7 +121,7 @@ func (s *svgPlan) text(x, y int, attributes, text string) {
 // bars draws one bar a rank, to one scale.
 func (s *svgPlan) bars(columns []lane) {
 	full := max(s.plan.Fullest().Bytes, 1)
-	const left, right = svgMargin + 70, 150
+	const left, right = svgMargin + 70, 100
 	width := float64(svgWidth - left - svgMargin - right)
 	for _, c := range columns {
 		s.text(svgMargin, s.y+15, `fill="#333333"`, "rank "+c.label)
@@ -131,52 +143,52 @@ func (s *svgPlan) bars(columns []lane) {
 }
 
 func (s *svgPlan) legend() {
-	n := 0
 	stage := s.plan.Fullest().Stage
-	for i := range s.plan.Groups {
+	for n, i := range s.painted() {
 		g := &s.plan.Groups[i]
-		if g.Action == shard.Skip {
-			continue
-		}
-		x := svgMargin + n%4*290
-		fmt.Fprintf(s.w, `<rect x="%d" y="%d" width="12" height="12" fill="%s"/>`+"\n", x, s.y, paint(i))
-		s.text(x+18, s.y+11, `fill="#333333"`, fmt.Sprintf("%s  %s", g.Group, ui.GB(g.Stages[stage])))
-		if n++; n%4 == 0 {
-			s.y += 20
-		}
+		x, y := svgMargin+n%4*290, s.y+n/4*20
+		fmt.Fprintf(s.w, `<rect x="%d" y="%d" width="12" height="12" fill="%s"/>`+"\n", x, y, paint(i))
+		s.text(x+18, y+11, `fill="#333333"`, g.Group+", "+ui.GiB(g.Stages[stage]))
 	}
-	s.y += 40
+	s.y += (len(s.painted())+3)/4*20 + 22
 }
 
 // grid draws families by ranks: which slice of each a rank holds; a full cell is
 // a tensor that the rank holds whole.
 func (s *svgPlan) grid(columns []lane) {
 	const left = svgMargin + svgLabel
+	s.text(svgMargin, s.y, `fill="#555555"`, "Which part of each family a rank holds; a full cell is all of it.")
+	s.y += 26
 	width := float64(svgWidth-left-svgMargin) / float64(max(len(columns), 1))
 	for i, c := range columns {
-		s.text(left+int(width*float64(i)+width/2), s.y-6, `text-anchor="middle" fill="#555555" font-size="10"`, c.label)
+		label := c.label
+		if width >= 50 {
+			label = "rank " + label
+		}
+		s.text(left+int(width*float64(i)+width/2), s.y-6, `text-anchor="middle" fill="#555555" font-size="10"`, label)
 	}
 	groups := map[string]int{}
-	for i := range s.plan.Groups {
-		if s.plan.Groups[i].Action != shard.Skip {
-			groups[s.plan.Groups[i].Group] = i
-		}
+	for _, i := range s.painted() {
+		groups[s.plan.Groups[i].Group] = i
 	}
 	for _, i := range s.families() {
 		f := &s.plan.Families[i]
-		s.text(svgMargin, s.y+svgRow-5, `font-size="10" fill="#333333"`, ui.Short(f.Pattern, 78))
+		s.text(svgMargin, s.y+svgRow-5, `font-family="monospace" font-size="9.5" fill="#333333"`, ui.Short(f.Pattern, svgName))
 		for k, c := range columns {
-			if f.Stages[c.stage] == 0 {
-				continue
+			if f.Stages[c.stage] > 0 {
+				s.cell(f, c, paint(groups[f.Group]), float64(left)+width*float64(k), width-2)
 			}
-			x, w := float64(left)+width*float64(k), width-2
-			fmt.Fprintf(s.w, `<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="#eeeeee"/>`, x, s.y+1, w, svgRow-3)
-			from, share := slice(f, s.plan, c)
-			fmt.Fprintf(s.w, `<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"><title>%s: %s on rank %s, %s</title></rect>`+"\n",
-				x+w*from, s.y+1, w*share, svgRow-3, paint(groups[f.Group]), svgEscape(f.Pattern), svgEscape(ui.Size(f.Stages[c.stage])), c.label, string(f.Action))
 		}
 		s.y += svgRow
 	}
+}
+
+// cell draws what a rank holds of a family.
+func (s *svgPlan) cell(f *shard.Family, c lane, colour string, x, width float64) {
+	from, share := slice(f, s.plan, c)
+	fmt.Fprintf(s.w, `<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="#eeeeee"/>`, x, s.y+1, width, svgRow-3)
+	fmt.Fprintf(s.w, `<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"><title>%s: %s on rank %s, %s</title></rect>`+"\n",
+		x+width*from, s.y+1, width*share, svgRow-3, colour, svgEscape(f.Pattern), svgEscape(ui.Size(f.Stages[c.stage])), c.label, string(f.Action))
 }
 
 // slice is where the part of a rank lies in its family, from 0 to 1. All ranks
