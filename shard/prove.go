@@ -210,10 +210,7 @@ type block struct {
 	left     int64
 }
 
-type wholeKey struct {
-	order, experts int
-	first          uint32
-}
+type wholeKey struct{ order, experts int }
 
 // maxAllocations bounds the tensors that a proof looks at one by one. A Kimi K3
 // with every expert for itself has half a million.

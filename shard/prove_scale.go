@@ -27,22 +27,14 @@ func (v *prover) scales() {
 
 func (v *prover) aligned(t, s *Template) string {
 	shape, groups := v.Families[t.Family].Shape, v.Families[s.Family].Shape
-	n := len(shape)
-	if n == 0 || len(groups) != n || len(t.Block) != n || t.Window != s.Window {
+	if len(groups) != len(shape) || len(t.Block) != len(shape) || len(shape) == 0 || t.Window != s.Window {
 		return "its scales have other axes, or are of other experts"
 	}
-	for k := range shape {
-		b := uint64(max(t.Block[k], 0))
-		if b == 0 || b > shape[k] || (shape[k]-1)/b+1 != groups[k] || k < n-1 && b > 1 && (n > 2 && k < n-2 || n > 2 && shape[k]%b != 0) {
-			return "its scales are not one for each group of elements"
-		}
+	if !blocks(shape, groups, t.Block) {
+		return "its scales are not one for each group of elements"
 	}
 	if len(t.Outputs) != 1 || len(s.Outputs) != 1 || len(t.Outputs[0].Moves) != len(s.Outputs[0].Moves) {
 		return "it is cut up in another way than its scales"
-	}
-	rowBlock := int64(1)
-	if n > 1 {
-		rowBlock = t.Block[n-2]
 	}
 	for rank := range v.Topology().StageRanks() {
 		for m := range t.Outputs[0].Moves {
@@ -51,12 +43,39 @@ func (v *prover) aligned(t, s *Template) string {
 			if !ok || !also {
 				return "its pieces are no rectangles"
 			}
-			if !covers(a.r0, a.r1, b.r0, b.r1, rowBlock, rowsOf(shape)) || !alike(a.loops, b.loops, rowBlock) || !covers(a.c0, a.c1, b.c0, b.c1, t.Block[n-1], int64(shape[n-1])) {
+			if !together(&a, &b, shape, t.Block) {
 				return "a rank has elements without their scale, or part of a group"
 			}
 		}
 	}
 	return ""
+}
+
+// blocks reports whether the axes divide into groups of the sizes of block. Only
+// the last two axes may have groups; where a matrix is one of many, its rows have
+// to be a whole number of them.
+func blocks(shape, groups []uint64, block []int64) bool {
+	n := len(shape)
+	for k, size := range shape {
+		b := uint64(max(block[k], 0))
+		if b == 0 || b > size || (size-1)/b+1 != groups[k] {
+			return false
+		}
+		if b > 1 && k < n-1 && (k < n-2 || n > 2 && size%b != 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// together reports whether the elements of a are exactly the groups of b.
+func together(a, b *box, shape []uint64, block []int64) bool {
+	n, rows := len(shape), int64(1)
+	if n > 1 {
+		rows = block[n-2]
+	}
+	return covers(a.r0, a.r1, b.r0, b.r1, rows, rowsOf(shape)) && alike(a.loops, b.loops, rows) &&
+		covers(a.c0, a.c1, b.c0, b.c1, block[n-1], int64(shape[n-1]))
 }
 
 // covers reports whether elements from…to are the groups g0…g1 of size block, of

@@ -50,8 +50,7 @@ type cutRule struct {
 	axis    int // -1: whole
 	parts   uint64
 	repeat  bool
-	unit    uint64 // indexes that stay together besides: groups
-	expert  int    // -1: none
+	expert  int // -1: none
 	sizes   []uint64
 	sectors []uint64 // parts of each section
 }
@@ -124,7 +123,7 @@ func feasible(t Topology, rules map[string]cutRule, m plain) bool {
 		}
 		for i, parts := range append([]uint64{r.parts}, r.sectors...) {
 			repeat := r.repeat || i > 1
-			if parts > 0 && parts%n != 0 && !(repeat && n%parts == 0) {
+			if parts > 0 && parts%n != 0 && (!repeat || n%parts != 0) {
 				return false
 			}
 		}

@@ -3,6 +3,7 @@ package shard
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"ckpt/dtype"
@@ -94,47 +95,29 @@ func (k *caster) part(c *cast, parts, step int64) Part {
 // tensor holds all of them.
 func (k *caster) sliced(c *cast) (Output, error) {
 	o := Output{Name: c.names[0], Shape: slices.Clone(c.shape), Global: slices.Clone(c.shape), Axis: whole}
-	outer, stacked := int64(1), Part{}
-	if c.stack != whole && k.t.EP > 1 {
-		if c.stack != 0 || c.axis == 0 {
-			return o, fmt.Errorf("experts on axis %d and a split on axis %d", c.stack, c.axis)
-		}
-		local := int64(c.shape[0]) / int64(k.t.EP)
-		w := k.t.window()
-		stacked = Part{c.bytes / int64(c.shape[0]) * local, w.Div, w.Mod}
-		o.Shape[0], o.Axis = uint64(local), 0
+	experts, err := k.unstack(c, &o)
+	if err != nil || c.bytes == 0 {
+		return o, err
 	}
 	if c.axis == whole {
 		o.Bytes = c.bytes
-		if stacked.Mod > 1 {
-			o.Bytes = c.bytes / int64(stacked.Mod)
+		if experts.Mod > 1 {
+			o.Bytes /= int64(experts.Mod)
 		}
-		o.Moves = []Move{{Run: o.Bytes, Parts: kept(stacked)}}
+		o.Moves = []Move{{Run: o.Bytes, Parts: kept(experts)}}
 		return o, nil
 	}
-	for _, n := range o.Shape[:c.axis] {
-		outer *= int64(n)
-	}
-	all := int64(1)
-	for _, n := range c.shape[:c.axis] {
-		all *= int64(n)
-	}
-	if all == 0 || c.bytes == 0 {
-		return o, nil
-	}
+	outer := int64(elements(o.Shape[:c.axis])) // rows that a rank takes a piece of
 	size := int64(c.shape[c.axis])
-	row := c.bytes / all // bytes of the axis and what is inside of it
-	local, at := int64(0), int64(0)
+	row := c.bytes / int64(elements(c.shape[:c.axis])) // bytes of the axis and what is inside of it
+	local := int64(0)
 	for _, s := range c.spans {
 		local += s.size / s.parts
 	}
-	width := row / size * local
-	if row%size != 0 { // elements smaller than a byte
-		width = row * local / size
-	}
+	width, at := portion(row, local, size), int64(0)
 	for _, s := range c.spans {
-		piece := row * (s.size / s.parts) / size
-		m := Move{From: row * s.from / size, To: at, Run: piece, Parts: kept(stacked, k.part(c, s.parts, piece))}
+		piece := portion(row, s.size/s.parts, size)
+		m := Move{From: portion(row, s.from, size), To: at, Run: piece, Parts: kept(experts, k.part(c, s.parts, piece))}
 		if outer > 1 && (piece != row || width != piece) {
 			m.Loops = []Loop{{outer, row, width}}
 		} else {
@@ -149,6 +132,27 @@ func (k *caster) sliced(c *cast) (Output, error) {
 	o.Shape[c.axis] = uint64(local)
 	o.Bytes = width * outer
 	return o, nil
+}
+
+// portion is row·n/size for n up to size, whatever their product.
+func portion(row, n, size int64) int64 {
+	hi, lo := bits.Mul64(uint64(row), uint64(n))
+	q, _ := bits.Div64(hi, lo, uint64(size))
+	return int64(q)
+}
+
+// unstack gives a rank its range of the experts that one tensor holds.
+func (k *caster) unstack(c *cast, o *Output) (Part, error) {
+	if c.stack == whole || k.t.EP == 1 {
+		return Part{}, nil
+	}
+	if c.stack != 0 || c.axis == 0 {
+		return Part{}, fmt.Errorf("experts on axis %d and a split on axis %d", c.stack, c.axis)
+	}
+	local := int64(c.shape[0]) / int64(k.t.EP)
+	o.Shape[0], o.Axis = uint64(local), 0
+	w := k.t.window()
+	return Part{c.bytes / int64(c.shape[0]) * local, w.Div, w.Mod}, nil
 }
 
 // kept leaves out parts that are the same for all.

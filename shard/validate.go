@@ -19,30 +19,9 @@ const (
 // validate checks that numbers are in range, so that nothing overflows and no
 // index is out of its list. It does not say that a plan is right: Prove does.
 func (p *Plan) validate() error {
-	t := p.Topology()
-	if err := t.check(); err != nil || t != t.whole() {
-		return fmt.Errorf("degrees %v are none", t)
-	}
-	if t.Ranks() > maxRanks || len(p.Stages) != t.PP || len(p.Ranks) != t.Ranks() {
-		return fmt.Errorf("%d stages and %d ranks for %v", len(p.Stages), len(p.Ranks), t)
-	}
-	for i, s := range p.Stages {
-		if s.Stage != i || s.First != i*t.StageRanks() || s.Ranks != t.StageRanks() || !inRange(s.Arena, s.Bytes, s.Tensors) {
-			return fmt.Errorf("stage %d is not in order", i)
-		}
-	}
-	for i := range p.Families {
-		f := &p.Families[i]
-		if len(f.Stages) != t.PP || !inRange(append([]int64{f.Count, f.Total, f.PerRank}, f.Stages...)...) {
-			return fmt.Errorf("family %d is out of range", i)
-		}
-		if _, ok := dtype.Parse(f.DType); !ok {
-			return fmt.Errorf("family %d: %.40q is no dtype", i, f.DType)
-		}
-	}
-	for i, f := range p.Source.Files {
-		if !inRange(f.Size, f.DataStart) || f.DataStart > f.Size {
-			return fmt.Errorf("file %d is out of range", i)
+	for _, step := range []func() error{p.shape, p.lists} {
+		if err := step(); err != nil {
+			return err
 		}
 	}
 	if p.Program == nil {
@@ -61,6 +40,47 @@ func (p *Plan) validate() error {
 	for i, h := range p.Program.Skipped {
 		if h.File < 0 || h.File >= len(p.Source.Files) || !inRange(h.Offset, h.Bytes) {
 			return fmt.Errorf("skipped range %d is out of range", i)
+		}
+	}
+	return nil
+}
+
+// shape checks degrees, ranks and stages against each other.
+func (p *Plan) shape() error {
+	t := p.Topology()
+	if err := t.check(); err != nil || t != t.whole() {
+		return fmt.Errorf("degrees %v are none", t)
+	}
+	if t.Ranks() > maxRanks || len(p.Stages) != t.PP || len(p.Ranks) != t.Ranks() {
+		return fmt.Errorf("%d stages and %d ranks for %v", len(p.Stages), len(p.Ranks), t)
+	}
+	for i, s := range p.Stages {
+		if s.Stage != i || s.First != i*t.StageRanks() || s.Ranks != t.StageRanks() || !inRange(s.Arena, s.Bytes, s.Tensors) {
+			return fmt.Errorf("stage %d is not in order", i)
+		}
+	}
+	return nil
+}
+
+// lists checks families and files.
+func (p *Plan) lists() error {
+	for i := range p.Families {
+		f := &p.Families[i]
+		if len(f.Stages) != len(p.Stages) || !inRange(append([]int64{f.Count, f.Total, f.PerRank}, f.Stages...)...) {
+			return fmt.Errorf("family %d is out of range", i)
+		}
+		if _, ok := dtype.Parse(f.DType); !ok {
+			return fmt.Errorf("family %d: %.40q is no dtype", i, f.DType)
+		}
+	}
+	for i, g := range p.Groups {
+		if len(g.Stages) != len(p.Stages) {
+			return fmt.Errorf("group %d is out of range", i)
+		}
+	}
+	for i, f := range p.Source.Files {
+		if !inRange(f.Size, f.DataStart) || f.DataStart > f.Size {
+			return fmt.Errorf("file %d is out of range", i)
 		}
 	}
 	return nil
