@@ -136,7 +136,7 @@ func ofFamily(f *model.Family, text string, count int, o Options) *class {
 }
 
 func ofTower(tower string) string {
-	return "belongs to the " + tower + "; plans are of the language model"
+	return tower + ", and plans are of the language model"
 }
 
 // towerLanguage is the tower that plans are of.
