@@ -265,3 +265,32 @@ func TestIncompleteModelsAreNotPlanned(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Tensors without elements and tensors without axes are legal.
+func TestSafetensors442EmptyAndScalarTensors(t *testing.T) {
+	list := []source{
+		{name: "model.layers.0.mlp.gate_proj.weight", dtype: "F8_E4M3", shape: []uint64{8, 4}},
+		{name: "model.layers.0.mlp.gate_proj.weight_scale", dtype: "F32"},
+		{name: "model.layers.0.mlp.up_proj.weight", dtype: "BF16", shape: []uint64{0, 4}},
+		{name: "model.layers.1.mlp.experts.0.up_proj.weight", dtype: "BF16", shape: []uint64{4, 0}},
+		{name: "model.layers.1.mlp.experts.1.up_proj.weight", dtype: "BF16", shape: []uint64{4, 0}},
+		{name: "model.norm.weight", dtype: "F32", shape: []uint64{0}},
+	}
+	for _, top := range []Topology{{1, 1, 1}, {4, 1, 1}, {2, 2, 2}} {
+		p, err := planList(t, list, `{}`, top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prove(t, p)
+		again(t, p)
+		held := map[string]bool{}
+		for _, r := range p.Ranks {
+			for x := range p.Tensors(r.Rank) {
+				held[x.Name] = true
+			}
+		}
+		if len(held) != len(list) {
+			t.Errorf("%v: ranks hold %d of %d tensors", top, len(held), len(list))
+		}
+	}
+}

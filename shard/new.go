@@ -42,6 +42,9 @@ func New(c *checkpoint.Checkpoint, m *Model, t Topology, o Options) (*Plan, erro
 		return nil, err
 	}
 	plan := p.plan()
+	if n := len(m.Problems); n > 0 {
+		notes = append(notes, fmt.Sprintf("config.json differs from the %s profile in %s: %s", m.Name(), plural(n, "field", "fields"), firstProblem(m.Problems)))
+	}
 	plan.Notes = append(plan.Notes, notes...)
 	return plan, nil
 }

@@ -115,7 +115,7 @@ func (w *walker) file(file int, records []checkpoint.Record) error {
 			continue
 		}
 		next := run{file: file, offset: r.Offset, count: 1, pieces: []piece{p}}
-		if p.form.experts > 0 {
+		if p.form.experts > 0 && p.form.bytes > 0 {
 			if err := w.gather(&next, records[i:]); err != nil {
 				return err
 			}
