@@ -15,7 +15,7 @@ type LinkKind uint8
 const (
 	NoLink      LinkKind = iota
 	HubLink              // the hub cache's own form: ../../blobs/HASH
-	InsideLink           // to a file of the directory itself
+	InsideLink           // to a file below the directory itself
 	OutsideLink          // to any other place
 	BrokenLink           // to nothing
 )
@@ -95,11 +95,28 @@ func linkKind(dir, path string, e *Entry) LinkKind {
 	}
 	leads, err := filepath.EvalSymlinks(path)
 	home, err2 := filepath.EvalSymlinks(dir)
-	if err == nil && err2 == nil && filepath.Dir(leads) == home {
+	if err != nil || err2 != nil {
+		return OutsideLink
+	}
+	if below(leads, home) {
 		return InsideLink
+	}
+	// A cache whose links are absolute: DIR is REPO/snapshots/REV.
+	repo, blob := filepath.Dir(filepath.Dir(home)), filepath.Base(leads)
+	if filepath.Base(filepath.Dir(home)) == "snapshots" && filepath.Dir(leads) == filepath.Join(repo, "blobs") && hubName.MatchString(blob) {
+		return HubLink
 	}
 	return OutsideLink
 }
+
+// below says whether path lies in dir or in a directory of it.
+func below(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// hubName is the name of a blob: a git SHA-1 or a SHA-256.
+var hubName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // natural compares names so that numbers in them count as numbers: part-2
 // comes before part-10.

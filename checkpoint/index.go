@@ -97,5 +97,9 @@ func (x *Index) parse(data []byte, table *names.Table) {
 		x.Err = fmt.Errorf("%s: %w", x.Name, err)
 		return
 	}
+	if len(x.Entries) == 0 {
+		x.Err = fmt.Errorf("%s: %w", x.Name, &safetensors.FormatError{Kind: safetensors.Syntax, Msg: "the weight map gives no tensor a file"})
+		return
+	}
 	x.TotalSize, x.HasTotalSize = info.TotalSize, info.HasTotalSize
 }

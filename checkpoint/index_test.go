@@ -94,7 +94,7 @@ func readOracle(data []byte) (x oracleIndex, ok bool) {
 		_, err := d.ReadToken()
 		ok = errors.Is(err, io.EOF)
 	}
-	return x, ok && x.hasMap
+	return x, ok && x.hasMap && len(x.pairs) > 0 // an index of nothing is none
 }
 
 func FuzzIndex(f *testing.F) {

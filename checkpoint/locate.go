@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	ckptfs "ckpt/internal/fs"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 
 // numbered is the name of a shard: stem-00001-of-000096.safetensors. The
 // numbers are numbers, of any width.
-var numbered = regexp.MustCompile(`^(.+?)-0*([0-9]{1,9})-of-0*([0-9]{1,9})\.safetensors$`)
+var numbered = regexp.MustCompile(`^(.+?)-([0-9]+)-of-([0-9]+)\.safetensors$`)
 
 // Part is what the name of a numbered shard says.
 type Part struct {
@@ -37,15 +39,22 @@ func PartOf(name string) (Part, bool) {
 	if m == nil {
 		return Part{}, false
 	}
-	no, err1 := strconv.Atoi(name[m[4]:m[5]])
-	of, err2 := strconv.Atoi(name[m[6]:m[7]])
-	if err1 != nil || err2 != nil {
-		return Part{}, false
-	}
 	stem := name[:m[3]]
-	width := m[5] - m[3] - 1
+	width := m[5] - m[4]
 	tail := name[m[5]:]
-	return Part{stem, no, of, strings.ReplaceAll(stem, "%", "%%") + "-%0" + strconv.Itoa(width) + "d" + tail}, true
+	return Part{stem, partNumber(name[m[4]:m[5]]), partNumber(name[m[6]:m[7]]),
+		strings.ReplaceAll(stem, "%", "%%") + "-%0" + strconv.Itoa(width) + "d" + tail}, true
+}
+
+// partNumber reads a number of a name; one that no set can have counts as the
+// largest.
+func partNumber(text string) int {
+	const most = 1_000_000_000
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return most
+	}
+	return int(min(n, most))
 }
 
 // Name is the name of part no of the same set.
@@ -95,14 +104,42 @@ func locateFile(path string) *location {
 	if name == configName {
 		return &location{dir: dir}
 	}
-	part, isPart := PartOf(name)
-	if hasSet(dir) {
+	if !strings.HasSuffix(name, weightSuffix) {
+		return &location{dir: dir, single: name}
+	}
+	near := neighbours(dir, name)
+	switch {
+	case near.index:
+		return &location{dir: dir}
+	case near.parts > 1 || near.config && near.parts > 0:
+		part, _ := PartOf(name)
+		return &location{dir: dir, set: part.set()}
+	case near.config:
 		return &location{dir: dir}
 	}
-	if isPart {
-		return &location{dir: dir, set: part.set()}
-	}
 	return &location{dir: dir, single: name}
+}
+
+// company is what lies beside a weight file.
+type company struct {
+	index, config bool
+	parts         int // files of its numbered set, itself included; 0 where its name has no number
+}
+
+func neighbours(dir, name string) (c company) {
+	own, numbered := PartOf(name)
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return c
+	}
+	for _, d := range list {
+		c.index = c.index || strings.HasSuffix(d.Name(), indexSuffix)
+		c.config = c.config || d.Name() == configName
+		if part, ok := PartOf(d.Name()); ok && numbered && part.set() == own.set() {
+			c.parts++
+		}
+	}
+	return c
 }
 
 // set names the set of a part, whatever the width of its numbers.
@@ -110,14 +147,6 @@ func (p Part) set() string { return fmt.Sprintf("%s/%d", p.Stem, p.Of) }
 
 func danglingPath(path, link string) error {
 	return &NotFoundError{path, fmt.Sprintf("the link leads to %s, where there is nothing", link), nil}
-}
-
-// hasSet says whether an index or a config.json lies in dir.
-func hasSet(dir string) bool {
-	list, err := os.ReadDir(dir)
-	return err == nil && slices.ContainsFunc(list, func(d fs.DirEntry) bool {
-		return d.Name() == configName || strings.HasSuffix(d.Name(), indexSuffix)
-	})
 }
 
 // snapshot finds the directory that holds the files where dir is the folder of
@@ -132,7 +161,8 @@ func snapshot(dir string) string {
 	if _, err := os.Stat(filepath.Join(dir, "blobs")); err != nil {
 		return dir
 	}
-	ref, err := os.ReadFile(filepath.Join(dir, "refs", "main"))
+	const longest = 4096 // of a revision, which has 40 digits
+	ref, err := ckptfs.ReadRegular(filepath.Join(dir, "refs", "main"), longest)
 	rev := strings.TrimSpace(string(ref))
 	if err == nil && rev == filepath.Base(rev) && slices.ContainsFunc(list, func(d fs.DirEntry) bool { return d.Name() == rev }) {
 		return filepath.Join(snapshots, rev)

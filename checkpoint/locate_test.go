@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -45,7 +46,7 @@ func TestLocateWithoutIndex(t *testing.T) {
 		"single.safetensors":               {"c"},
 	} {
 		c := surveyed(t, filepath.Join(dir, name))
-		if got := tensorNames(c); !slices.Equal(got, want) || c.Single != (name == "single.safetensors") {
+		if got := tensorNames(c); !slices.Equal(got, want) || c.Single != (name == "single.safetensors" || strings.HasPrefix(name, "other")) {
 			t.Errorf("%q: %v, single %v", name, got, c.Single)
 		}
 	}
@@ -110,8 +111,12 @@ func TestPartOf(t *testing.T) {
 			t.Errorf("%s: %+v %v, again %s", name, p, ok, p.Name(p.No))
 		}
 	}
+	// Numbers that no set has are numbers all the same.
+	if p, ok := PartOf("model-1-of-99999999999999999999.safetensors"); !ok || p.No != 1 || p.Of != 1_000_000_000 {
+		t.Errorf("%+v %v", p, ok)
+	}
 	for _, name := range []string{"model.safetensors", "model-00001.safetensors", "-1-of-2.safetensors", "model-1-of-2.bin",
-		"model-1-of-2.safetensors.incomplete", "model-1-of-9999999999.safetensors", "model-a-of-b.safetensors"} {
+		"model-1-of-2.safetensors.incomplete", "model-a-of-b.safetensors"} {
 		if p, ok := PartOf(name); ok {
 			t.Errorf("%s: %+v", name, p)
 		}

@@ -29,6 +29,18 @@ func (t *specTable) len() int {
 	return len(t.specs)
 }
 
+// maxRank is the longest shape that is looked for among those that are known: a
+// header has room for one of 49 million dimensions.
+const maxRank = 64
+
+// append numbers a pair without looking for it.
+func (t *specTable) append(d dtype.Type, shape []uint64) uint32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.specs = append(t.specs, Spec{d, slices.Clone(shape)})
+	return uint32(len(t.specs) - 1)
+}
+
 // add numbers the pair whose key it is.
 func (t *specTable) add(key []byte, d dtype.Type, shape []uint64) uint32 {
 	t.mu.Lock()
@@ -59,6 +71,9 @@ func (t *specTable) newCache() *specCache {
 const maxCached = 1 << 12
 
 func (c *specCache) id(d dtype.Type, shape []uint64) uint32 {
+	if len(shape) > maxRank {
+		return c.table.append(d, shape)
+	}
 	c.key = append(c.key[:0], byte(d))
 	for _, n := range shape {
 		c.key = binary.LittleEndian.AppendUint64(c.key, n)

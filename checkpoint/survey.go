@@ -26,12 +26,17 @@ type Options struct {
 	Headers bool
 	// Sparse looks for holes in the data and at how files lie on the device.
 	Sparse bool
-	// Jobs bounds the files that are open at a time: 0 is one a processor.
+	// Jobs bounds the files that are open at a time: 0 is one a processor, and
+	// 256 the most.
 	Jobs int
 	// Progress, if not nil, is told after each file. It is called from many
 	// goroutines, one at a time.
 	Progress func(done, total int)
 }
+
+// mostJobs bounds Options.Jobs: more readers than this gain nothing on any
+// storage, and each holds a file and a buffer.
+const mostJobs = 256
 
 // maxConfig bounds config.json: that of Kimi K3 has 7,006 bytes, lists of
 // quantized modules in others reach a megabyte.
@@ -90,6 +95,7 @@ func (s *survey) run(ctx context.Context) error {
 	if jobs <= 0 {
 		jobs = runtime.GOMAXPROCS(0)
 	}
+	jobs = min(jobs, mostJobs)
 	group, ctx := errgroup.WithContext(ctx)
 	queue := make(chan *File)
 	named := make(chan *Index, 1)
