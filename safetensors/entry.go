@@ -1,7 +1,9 @@
 package safetensors
 
 import (
+	"bytes"
 	"math"
+	"slices"
 
 	"ckpt/dtype"
 )
@@ -47,11 +49,25 @@ func (s *Scanner) compactShape() bool {
 		if !l.plainInteger(&d) {
 			return false
 		}
-		s.entry.Shape = append(s.entry.Shape, d)
+		s.entry.Shape = append(l.room(s.entry.Shape), d)
 		if !l.literal(",") {
 			return true
 		}
 	}
+}
+
+// room makes room in a shape that has become unusual at once, by counting what
+// is to come, so that growing does not copy it again and again.
+func (l *lexer) room(shape []uint64) []uint64 {
+	const unusual = 64
+	if len(shape) != unusual {
+		return shape
+	}
+	rest := l.buf[l.pos:]
+	if end := bytes.IndexByte(rest, ']'); end >= 0 {
+		rest = rest[:end]
+	}
+	return slices.Grow(shape, bytes.Count(rest, []byte{','})+2)
 }
 
 // plainInteger reads digits and nothing else: no sign, no leading zero, at
@@ -232,7 +248,7 @@ func (s *Scanner) integers(dst []uint64, field string, most int) (out []uint64, 
 			right = false
 		}
 		if right {
-			dst = append(dst, v)
+			dst = append(l.room(dst), v)
 		}
 		if l.peek() == ']' {
 			l.pos++
