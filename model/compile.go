@@ -347,7 +347,8 @@ func (c *compiler) prefixes() error {
 			return placed(err, "match.names[%d]", i)
 		}
 	}
-	c.p.evidence.names, c.p.evidence.known = c.doc.Match.Names, c.doc.Match.Known
+	m := &c.doc.Match
+	c.p.evidence.names, c.p.evidence.known, c.p.evidence.own = m.Names, m.Known, m.Own
 	if k := c.doc.Match.Known; !(0 <= k && k <= 1) {
 		return fmt.Errorf("match.known: %g is not in 0…1", k)
 	}

@@ -14,6 +14,7 @@ type Fit struct {
 	Problems   []ConfigProblem // what the config has against the profile
 	Confidence float64         // 0…1
 	Reasons    []string        // what speaks for the profile, and what against; for people
+	Foreign    bool            // the names decided: the config is another model's, or nobody's
 }
 
 const (
@@ -34,10 +35,11 @@ func (v View) match(profiles []*Profile) *Fit {
 	best := &Fit{}
 	var near []string
 	counts := v.tally()
+	byNames := heardOf(v.Config, profiles)
 	for _, p := range profiles {
-		w := p.weigh(v, counts)
+		w := p.weigh(v, counts, byNames)
 		if w.fits && w.confidence > best.Confidence {
-			best = &Fit{Profile: p, Confidence: w.confidence, Reasons: w.reasons}
+			best = &Fit{Profile: p, Confidence: w.confidence, Reasons: w.reasons, Foreign: w.foreign}
 		}
 		if !w.fits && w.confidence > 0.25 {
 			near = append(near, fmt.Sprintf("not %s: %s", p.Name, strings.Join(w.reasons, ", ")))
@@ -61,33 +63,67 @@ func Match(v View) *Fit {
 // Match weighs one profile alone: the one that the caller names. Profile is
 // always set; a confidence of 0 says that nothing speaks for it.
 func (p *Profile) Match(v View) *Fit {
-	w := p.weigh(v, v.tally())
-	m := &Fit{Profile: p, Confidence: w.confidence, Reasons: w.reasons}
+	w := p.weigh(v, v.tally(), true)
+	m := &Fit{Profile: p, Confidence: w.confidence, Reasons: w.reasons, Foreign: w.foreign}
 	m.Instance, m.Problems = p.Instantiate(v)
 	return m
 }
 
 type weight struct {
 	fits       bool
+	foreign    bool
 	confidence float64
 	reasons    []string
 }
 
-func (p *Profile) weigh(v View, counts map[nameKey]int) weight {
+// heardOf says whether the type that a config gives its model is one of these
+// profiles', or none at all. A type that nobody has heard of is a family of its
+// own, whatever its tensors are called.
+func heardOf(c *Config, profiles []*Profile) bool {
+	if c == nil {
+		return true
+	}
+	stated := false
+	for _, path := range []string{"model_type", "text_config.model_type"} {
+		_, ok := c.Lookup(path)
+		stated = stated || ok
+	}
+	if !stated {
+		return true
+	}
+	for _, p := range profiles {
+		at, _ := p.locate(c)
+		for i := range p.evidence.config {
+			cond := &p.evidence.config[i]
+			if ok, path, _ := cond.holds(at); ok && !cond.absent && strings.HasSuffix(path, "model_type") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// weigh judges a profile. byNames allows names that are the family's own to
+// decide against the config.
+func (p *Profile) weigh(v View, counts map[nameKey]int, byNames bool) weight {
 	config, configReason := p.weighConfig(v.Config)
-	if v.Config != nil && config == 0 {
+	names := p.weighNames(counts)
+	own := byNames && p.evidence.own && names.whole && names.known >= leastNamesAlone
+	if v.Config != nil && config == 0 && !own {
 		return weight{reasons: []string{configReason}} // names alone do not outweigh that
 	}
-	named, known, nameReason := p.weighNames(counts)
-	w := weight{confidence: (config + named) / 2, reasons: []string{configReason, nameReason}}
+	w := weight{confidence: (config + names.share) / 2, reasons: []string{configReason, names.reason}}
+	w.foreign = v.Config != nil && config < leastConfig
 	switch {
+	case own:
+		w.fits = true
 	case v.Config == nil && len(counts) == 0:
 	case v.Config == nil:
-		w.fits = known >= leastNamesAlone
+		w.fits = names.known >= leastNamesAlone
 	case len(counts) == 0:
 		w.fits = config >= leastConfigAlone
 	default:
-		w.fits = config >= leastConfig && named >= leastNames && known >= p.evidence.known
+		w.fits = config >= leastConfig && names.share >= leastNames && names.known >= p.evidence.known
 	}
 	return w
 }
@@ -127,29 +163,40 @@ func (p *Profile) weighConfig(c *Config) (float64, string) {
 	return float64(met) / float64(wanted), reason
 }
 
+// nameWeight is what the names say for a profile.
+type nameWeight struct {
+	share  float64 // 0…1
+	known  float64 // share of tensors whose names the profile has
+	whole  bool    // every telling pattern is there
+	reason string
+}
+
 // weighNames gives the share of tensors whose names the profile has, and how
 // much that says: names without any telling pattern count half, and telling
 // patterns count even where a mass of names is strange.
-func (p *Profile) weighNames(counts map[nameKey]int) (named, known float64, reason string) {
+func (p *Profile) weighNames(counts map[nameKey]int) (w nameWeight) {
 	if len(counts) == 0 {
-		return 0, 0, "there are no names"
+		w.reason = "there are no names"
+		return w
 	}
 	d := p.discover(counts)
 	telling := len(p.evidence.names)
-	reason = fmt.Sprintf("%d of %d tensors have its names, %d of %d telling patterns are there",
+	w.reason = fmt.Sprintf("%d of %d tensors have its names, %d of %d telling patterns are there",
 		d.known, d.tensors, d.telling, telling)
 	for _, prefix := range p.prefixes {
 		if value := d.prefixes[prefix.Name]; value != prefix.Options[0] && d.known > 0 {
-			reason += fmt.Sprintf(", prefix %q in place of %q", value, prefix.Options[0])
+			w.reason += fmt.Sprintf(", prefix %q in place of %q", value, prefix.Options[0])
 		}
 	}
 	if d.tensors > 0 {
-		known = float64(d.known) / float64(d.tensors)
+		w.known = float64(d.known) / float64(d.tensors)
 	}
-	if d.telling == 0 {
-		return known / 2, known, reason
+	w.whole = telling > 0 && d.telling == telling
+	w.share = w.known / 2
+	if d.telling > 0 {
+		w.share = max(w.known, float64(d.telling)/float64(telling))
 	}
-	return max(known, float64(d.telling)/float64(telling)), known, reason
+	return w
 }
 
 // String gives a pattern's text as a person reads it, {} for each number.

@@ -149,6 +149,9 @@ type evidenceJSON struct {
 	Config []conditionJSON `json:"config"`
 	Names  []string        `json:"names"`
 	Known  float64         `json:"known"` // least share of tensors whose names the profile has
+	// Own says that no other family has these names: where nearly all names are
+	// known and every telling one is there, the config need not agree.
+	Own bool `json:"own"`
 }
 
 type fieldJSON struct {
@@ -262,6 +265,7 @@ type evidence struct {
 	config []condition
 	names  []string
 	known  float64
+	own    bool
 }
 
 type field struct {
