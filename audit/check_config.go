@@ -2,11 +2,14 @@ package audit
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"ckpt/checkpoint"
+	ckptfs "ckpt/internal/fs"
 	"ckpt/model"
 )
 
@@ -136,12 +139,34 @@ func (a *audit) checkConfig() {
 	a.col.Checked("CF002", "CF003")
 	if a.fit == nil || a.fit.Profile == nil {
 		a.col.Skip("CF003", a.noProfile())
+	} else if a.foreign() {
+		a.addForeignConfig()
 	} else {
 		for _, p := range a.fit.Problems {
 			a.addConfigProblem(p)
 		}
 	}
+	if a.foreign() {
+		a.col.Skip("CF007", "the config is another model's")
+		return
+	}
 	a.checkTie()
+}
+
+// foreign says whether the tensors are of a known family and the config is of
+// none, or of another: then it contradicts them in everything.
+func (a *audit) foreign() bool { return a.in == nil && a.fit != nil && a.fit.Foreign }
+
+// addForeignConfig tells in one finding of a config that has next to nothing of
+// the family to which the tensors belong.
+func (a *audit) addForeignConfig() {
+	var fields []string
+	for _, p := range a.fit.Problems {
+		fields = append(fields, p.Field)
+	}
+	a.col.Add(Finding{ID: "CF003", File: "config.json", Group: "foreign", Expected: "a config of " + a.title(), Actual: "a config of " + a.family(),
+		Message: fmt.Sprintf("the tensors are those of %s, the config is not: %s (%s)", a.title(), plural(int64(len(fields)), "difference"), namesOf(fields)),
+		Refetch: true, Fix: a.fetch("config.json")})
 }
 
 func (a *audit) addConfigProblem(p model.ConfigProblem) {
@@ -170,10 +195,39 @@ func (a *audit) checkCompanions() {
 	}
 	for _, c := range want {
 		if slices.ContainsFunc(c.AnyOf, a.has) {
+			a.checkCompanion(c.AnyOf)
 			continue
 		}
 		a.col.Add(Finding{ID: "CF005", File: c.AnyOf[0], Actual: "absent", Expected: joinOr(c.AnyOf), Group: "companions",
 			Message: "missing: " + c.Purpose, Fix: "fetch everything but the weights: " + a.fetchRest()})
+	}
+}
+
+// checkCompanion tells of companions that are there and cannot be what they
+// should be.
+func (a *audit) checkCompanion(list []string) {
+	for i := range a.Entries {
+		e := &a.Entries[i]
+		if !slices.Contains(list, e.Name) || e.Link == checkpoint.BrokenLink {
+			continue
+		}
+		f := Finding{File: e.Name, Refetch: true, Fix: a.fetch(e.Name)}
+		head, err := ckptfs.ReadHead(filepath.Join(a.Dir, e.Name), 512)
+		var irregular *ckptfs.NotRegularError
+		fault := checkpoint.Pretender(head)
+		switch {
+		case errors.As(err, &irregular):
+			f.ID, f.Message, f.Actual = "FS015", "not a regular file but a "+irregular.Kind(), irregular.Kind()
+		case err != nil:
+			f = a.unreadable(e.Name, filepath.Join(a.Dir, e.Name), err)
+		case len(head) == 0:
+			f.ID, f.Message = "FS012", "the file is empty"
+		case fault != nil:
+			f.ID, f.Message, f.Actual = faults[fault.Reason].code, fault.Msg, fault.Detail
+		default:
+			continue
+		}
+		a.col.Add(f)
 	}
 }
 
@@ -278,13 +332,15 @@ func (a *audit) tie() *tied {
 	t := &tied{field: "tie_word_embeddings", tied: true, assumed: true} // the default of transformers' base config
 	for _, path := range []string{"tie_word_embeddings", "text_config.tie_word_embeddings"} {
 		v, ok := a.config.Lookup(path)
-		if !ok {
+		if !ok || v.IsNull() {
 			continue
 		}
-		if b, ok := v.Bool(); ok {
-			t.field, t.tied, t.assumed = path, b, false
-			break
+		b, ok := v.Bool()
+		if !ok {
+			return nil // neither true nor false: nothing to contradict
 		}
+		t.field, t.tied, t.assumed = path, b, false
+		break
 	}
 	for id := range uint32(a.Names.Len()) {
 		switch text := a.Names.Pattern(id).Text; {

@@ -52,7 +52,7 @@ var faults = map[checkpoint.Reason]struct {
 }{
 	checkpoint.Missing:     {"FS002", true},
 	checkpoint.Dangling:    {"FS009", true},
-	checkpoint.NotRegular:  {"FS015", false},
+	checkpoint.NotRegular:  {"FS015", true},
 	checkpoint.Unreadable:  {"FS011", false},
 	checkpoint.Empty:       {"FS012", true},
 	checkpoint.LFSPointer:  {"FS005", true},
@@ -171,9 +171,18 @@ var formatCodes = map[safetensors.Kind]string{
 	safetensors.Truncated: "FS003", safetensors.Trailing: "FS004",
 }
 
+// nothingRead is why checks of headers were not made where there is none.
+const nothingRead = "no weight file could be read"
+
 // checkHeaders tells what the headers themselves have wrong.
 func (a *audit) checkHeaders() {
 	if !a.headers() {
+		return
+	}
+	if !a.anyHeader() {
+		for _, id := range []string{"ST*", "FS003", "FS004"} {
+			a.col.Skip(id, nothingRead)
+		}
 		return
 	}
 	a.col.Checked("ST*", "FS003", "FS004")
@@ -239,8 +248,8 @@ func (a *audit) checkLinks() {
 			a.col.Add(Finding{ID: "FS009", File: e.Name, Actual: e.Target, Refetch: true, Group: checkpoint.Dangling.String(),
 				Message: "the link leads to " + e.Target + ", where there is nothing", Fix: a.fetch(e.Name)})
 		case e.Link == checkpoint.OutsideLink && e.Regular():
-			a.col.Add(Finding{ID: "FS020", File: e.Name, Actual: e.Target,
-				Message: "a link to " + e.Target + ", outside the directory; it is read", Fix: "nothing needs to be done if the target is meant"})
+			a.col.Add(Finding{ID: "FS020", File: e.Name, Actual: e.Target, Group: "outside",
+				Message: "a link to " + e.Target + ", outside the directory", Fix: "nothing needs to be done if the target is meant"})
 		}
 	}
 }
@@ -305,8 +314,9 @@ func (a *audit) checkPartials() {
 // maybeWeights says whether a partial download may be that of a weight file:
 // in the client's own folder names tell nothing.
 func (a *audit) maybeWeights(partial string) bool {
-	_, known := a.File(checkpoint.PartialOf(partial))
-	return known || strings.HasPrefix(partial, downloads)
+	whole := checkpoint.PartialOf(partial)
+	_, known := a.File(whole)
+	return known || strings.HasPrefix(partial, downloads) || filepath.Ext(whole) == ""
 }
 
 // pickleSuffixes are the names under which PyTorch saves pickles.

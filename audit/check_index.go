@@ -17,22 +17,24 @@ func (a *audit) checkIndex() {
 		return
 	}
 	if a.Index == nil {
+		for _, id := range []string{"IX001", "IX002", "IX003", "IX004", "IX006"} {
+			a.col.Skip(id, "there is no index")
+		}
 		a.checkNumbers()
+		a.checkNoIndex()
 		return
 	}
-	a.col.Skip("IX007", "an index names the files")
 	a.col.Skip("IX008", "there is an index")
 	if a.Index.Err != nil {
 		a.badDocument(a.Index.Name, a.Index.Err, "IX001")
 		for _, id := range []string{"IX002", "IX003", "IX004", "IX006"} {
 			a.col.Skip(id, "the index cannot be read")
 		}
+		a.checkNumbers()
 		return
 	}
+	a.col.Skip("IX007", "an index names the files")
 	a.col.Checked("IX001", "IX002")
-	if len(a.Index.Entries) == 0 && len(a.Index.Problems) == 0 {
-		a.col.Add(Finding{ID: "IX001", File: a.Index.Name, Message: "the weight map names no tensor", Fix: a.fetch(a.Index.Name), Refetch: true})
-	}
 	for _, p := range a.Index.Problems {
 		id := "IX001"
 		if p.Kind == safetensors.Duplicate {
@@ -105,12 +107,19 @@ func (a *audit) pretender(name string) *checkpoint.Fault {
 	return checkpoint.Pretender(head)
 }
 
-// checkNumbers judges a set without an index by the numbers in its names.
-func (a *audit) checkNumbers() {
-	for _, id := range []string{"IX001", "IX002", "IX003", "IX004", "IX006"} {
-		a.col.Skip(id, "there is no index")
+// checkNoIndex tells that nothing says which of several files belong here.
+func (a *audit) checkNoIndex() {
+	a.col.Checked("IX008")
+	if a.headers() && len(a.Files) > 1 {
+		a.col.Add(Finding{ID: "IX008", Actual: plural(int64(len(a.Files)), "file"),
+			Message: fmt.Sprintf("%d weight files and no index", len(a.Files)), Fix: "fetch model.safetensors.index.json, or load every file"})
 	}
-	a.col.Checked("IX007", "IX008")
+}
+
+// checkNumbers judges a set of which no index speaks by the numbers in its
+// names.
+func (a *audit) checkNumbers() {
+	a.col.Checked("IX007")
 	if !a.headers() {
 		return
 	}
@@ -129,10 +138,6 @@ func (a *audit) checkNumbers() {
 	for _, s := range sets {
 		a.checkSet(s)
 	}
-	if len(a.Files) > 1 {
-		a.col.Add(Finding{ID: "IX008", Actual: plural(int64(len(a.Files)), "file"),
-			Message: fmt.Sprintf("%d weight files and no index", len(a.Files)), Fix: "fetch " + "model.safetensors.index.json" + ", or load every file"})
-	}
 }
 
 type numberedSet struct {
@@ -140,27 +145,41 @@ type numberedSet struct {
 	have map[int]bool
 }
 
+// bounds are from where to where the set counts: from 1, or from 0 where number 0
+// is there and the last one is not.
+func (s *numberedSet) bounds() (first, last int) {
+	if s.have[0] && !s.have[s.part.Of] {
+		return 0, s.part.Of - 1
+	}
+	return 1, s.part.Of
+}
+
 // checkSet names the missing numbers of a set. A count from a file name is no
 // reason to loop a billion times.
 func (a *audit) checkSet(s *numberedSet) {
-	missing := s.part.Of - len(s.have)
-	if missing <= 0 {
-		return
+	first, last := s.bounds()
+	missing := s.part.Of
+	for no := range s.have {
+		if first <= no && no <= last {
+			missing--
+		}
 	}
 	const most = 10_000
 	told := 0
-	for no := 1; no <= s.part.Of && told < min(missing, most); no++ {
+	for no := first; no <= last && told < min(missing, most); no++ {
 		if s.have[no] {
 			continue
 		}
 		told++
 		name := s.part.Name(no)
 		a.lost++
+		a.unnamed++
 		a.col.Add(Finding{ID: "IX007", File: name, Expected: plural(int64(s.part.Of), "file"), Actual: plural(int64(len(s.have)), "file"),
 			Message: fmt.Sprintf("number %d of %d is missing", no, s.part.Of), Refetch: true, Fix: a.fetch(name)})
 	}
 	if missing > told {
 		a.lost += missing - told
+		a.unnamed += missing - told
 		a.col.Add(Finding{ID: "IX007", File: s.part.Name(s.part.Of), Count: missing - told, Group: "rest",
 			Message: fmt.Sprintf("%s more numbers of %s are missing", thousands(int64(missing-told)), thousands(int64(s.part.Of)))})
 	}

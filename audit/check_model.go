@@ -22,9 +22,18 @@ func (a *audit) checkModel() {
 		}
 		return
 	}
-	a.col.Checked("MD002")
-	if a.headers() {
-		a.col.Checked("MD003", "MD004")
+	switch {
+	case !a.headers() && !a.indexUsable():
+		a.col.Skip("MD002", a.namesUnknown())
+	case a.headers() && !a.anyHeader():
+		for _, id := range []string{"MD002", "MD003", "MD004", "MD006"} {
+			a.col.Skip(id, nothingRead)
+		}
+	default:
+		a.col.Checked("MD002")
+		if a.headers() {
+			a.col.Checked("MD003", "MD004")
+		}
 	}
 	for i, s := range a.census.unknown {
 		f := Finding{ID: "MD002", Tensor: s.name, Offset: At(s.at), Group: "unknown", Message: a.title() + " has no tensor of this name",
@@ -39,6 +48,11 @@ func (a *audit) checkModel() {
 	}
 	a.checkPresence()
 	a.checkRegions()
+}
+
+// anyHeader says whether any weight file could be read.
+func (a *audit) anyHeader() bool {
+	return slices.ContainsFunc(a.Files, func(f *checkpoint.File) bool { return f.Header != nil })
 }
 
 // noProfile says why nothing is compared with a profile.

@@ -26,6 +26,10 @@ func (a *audit) checkQuantization() {
 	if a.config == nil {
 		return
 	}
+	if a.foreign() {
+		a.col.Skip("CF004", "the config is another model's")
+		return
+	}
 	if !a.headers() && !a.indexUsable() {
 		a.col.Skip("CF004", "without an index names stand in the shards alone")
 		return
@@ -177,7 +181,9 @@ const (
 func (a *audit) moduleKinds(q *quantization) []moduleKind {
 	kinds := make([]moduleKind, a.Names.Len())
 	for id := range kinds {
-		switch text := a.Names.Pattern(uint32(id)).Text; {
+		p := a.Names.Pattern(uint32(id))
+		switch text := p.Text; {
+		case a.in != nil && a.in.Bind(text, p.Slots) == nil: // unknown to the profile: MD002 tells
 		case strings.HasSuffix(text, ".weight_packed"):
 			kinds[id] = packedModule
 		case q.linears && strings.HasSuffix(text, ".weight") && !strings.Contains(text, "embed") && !strings.Contains(text, "norm"):

@@ -119,11 +119,19 @@ func (a *audit) checkTotals(release *model.Release) {
 	}
 	for _, h := range have {
 		if h.known && h.want > 0 && h.have != h.want {
-			a.col.Add(Finding{ID: "MD007", Expected: thousands(h.want), Actual: thousands(h.have), Group: h.what,
+			a.col.Add(Finding{ID: "MD007", File: a.statedBy(), Refetch: !a.headers(), Expected: thousands(h.want), Actual: thousands(h.have), Group: h.what,
 				Message: fmt.Sprintf("%s %s; %s has %s", thousands(h.have), h.what, a.title(), thousands(h.want)),
 				Fix:     "fetch the index again, and see whether a newer revision is meant"})
 		}
 	}
+}
+
+// statedBy is the file from which the totals come where it is the index alone.
+func (a *audit) statedBy() string {
+	if a.headers() || a.Index == nil {
+		return ""
+	}
+	return a.Index.Name
 }
 
 func (a *audit) weightFiles() int {

@@ -20,7 +20,15 @@ var scaleSuffixes = []struct{ packed, scale string }{
 // checkScales pairs packed tensors with their scales.
 func (a *audit) checkScales() {
 	a.col.Checked("QT001", "QT002")
-	if a.headers() {
+	switch {
+	case a.in == nil:
+		a.col.Skip("QT003", a.noProfile())
+		a.col.Skip("QT004", a.noProfile())
+	case a.headers() && !a.anyHeader():
+		for _, id := range []string{"QT001", "QT002", "QT003", "QT004"} {
+			a.col.Skip(id, nothingRead)
+		}
+	case a.headers():
 		a.col.Checked("QT003", "QT004")
 	}
 	if reason := a.namesUnknown(); reason != "" {

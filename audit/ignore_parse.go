@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	ckptfs "ckpt/internal/fs"
 )
 
 // maxIgnore bounds the bytes of an ignore list: some ten thousand entries, each
@@ -44,12 +45,7 @@ func (e *IgnoreError) Is(target error) bool { return target == ErrIgnore }
 
 // LoadIgnore reads an ignore list from a file.
 func LoadIgnore(name string) ([]IgnoreRule, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("ignore list: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxIgnore+1))
+	data, err := ckptfs.ReadRegular(name, maxIgnore)
 	if err != nil {
 		return nil, fmt.Errorf("ignore list: %w", err)
 	}

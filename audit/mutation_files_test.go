@@ -123,7 +123,7 @@ func directoryMutations() []mutation {
 		{name: "case twin of a shard", do: func(k *kit) { k.write(strings.ToUpper(shard(10)[:1])+shard(10)[1:], k.read(shard(10))) },
 			want: []string{"FS013 warning Model-00010-of-000011.safetensors", "FS014 warning #10"}},
 		{name: "directory in place of a shard", do: func(k *kit) { k.remove(shard(3)); k.dirs(shard(3)) },
-			want: []string{"FS015 error #3"}, says: []string{"directory"}},
+			want: []string{"FS015 error #3"}, refetch: []string{"#3"}, says: []string{"directory"}},
 		{name: "pickle beside the weights", do: func(k *kit) { k.write("pytorch_model.bin", zipped("data.pkl")) },
 			want: []string{"SE002 warning pytorch_model.bin"}},
 		{name: "code without auto_map", do: func(k *kit) {

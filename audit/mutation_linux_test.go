@@ -12,14 +12,17 @@ import (
 func systemMutations() []mutation {
 	const blob = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
 	return []mutation{
-		{name: "FIFO in place of a shard", do: func(k *kit) { k.fifo(shard(3)) }, want: []string{"FS015 error #3"}, says: []string{"FIFO"}},
+		{name: "FIFO in place of a shard", do: func(k *kit) { k.fifo(shard(3)) }, want: []string{"FS015 error #3"}, refetch: []string{"#3"}, says: []string{"FIFO"}},
 		{name: "FIFO in place of the index", do: func(k *kit) { k.fifo(indexName) }, want: []string{"FS015 error index"}},
 		{name: "FIFO in place of the config", do: func(k *kit) { k.fifo("config.json") },
 			gone: []string{"SE001", "CF005"}, add: []string{"CF005 warning x6 chat_template.jinja"}, want: []string{"FS015 error config.json"}},
 		{name: "FIFO that no index names", do: func(k *kit) { k.fifo("extra.safetensors") }, want: []string{"FS015 error extra.safetensors"}},
-		{name: "link to a FIFO", do: func(k *kit) { k.fifo("pipe"); k.link("pipe", shard(3)) }, want: []string{"FS015 error #3"}},
-		{name: "socket in place of a shard", do: func(k *kit) { k.socket(shard(3)) }, want: []string{"FS015 error #3"}, says: []string{"socket"}},
-		{name: "device in place of a shard", do: func(k *kit) { k.link("/dev/zero", shard(3)) }, want: []string{"FS015 error #3"}, says: []string{"device"}},
+		{name: "link to a FIFO", do: func(k *kit) { k.fifo("pipe"); k.link("pipe", shard(3)) }, want: []string{"FS015 error #3"}, refetch: []string{"#3"}},
+		{name: "FIFO in place of a companion", do: func(k *kit) { k.fifo("generation_config.json") },
+			gone: []string{"CF005"}, add: []string{"CF005 warning x6 chat_template.jinja"},
+			want: []string{"FS015 error generation_config.json"}, refetch: []string{"generation_config.json"}},
+		{name: "socket in place of a shard", do: func(k *kit) { k.socket(shard(3)) }, want: []string{"FS015 error #3"}, refetch: []string{"#3"}, says: []string{"socket"}},
+		{name: "device in place of a shard", do: func(k *kit) { k.link("/dev/zero", shard(3)) }, want: []string{"FS015 error #3"}, refetch: []string{"#3"}, says: []string{"device"}},
 		{name: "dangling link in place of a shard", do: func(k *kit) { k.link("gone", shard(3)) },
 			want: []string{"FS009 error #3"}, refetch: []string{"#3"}, says: []string{"leads to gone"}},
 		{name: "dangling link that no index names", do: func(k *kit) { k.link("gone", "extra.safetensors") },

@@ -55,6 +55,9 @@ func configMutations() []mutation {
 		}, gone: []string{"CF005", "SE001"}, add: []string{"CF005 warning x2 generation_config.json"},
 			want: []string{"CF004 warning config.json L{}.E{}.w1.weight_packed", "CF007 warning config.json language_model.lm_head.weight"},
 			says: []string{"is not stated, and true is its default"}},
+		{name: "config of nothing", do: func(k *kit) { k.text("config.json", `{}`) },
+			gone: []string{"SE001", "CF005"}, add: []string{"CF005 warning x6 chat_template.jinja"},
+			want: []string{"CF003 error config.json"}, refetch: []string{"config.json"}},
 		{name: "profile none", opts: Options{Profile: ProfileNone}, do: func(k *kit) { k.config("hidden_act", `"silu"`) },
 			gone: []string{"CF005"}, add: noProfile},
 	}

@@ -76,6 +76,7 @@ type audit struct {
 	fit      *model.Fit    // nil for --profile none
 	in       *model.Instance
 	synth    bool                      // ckpt-synth.json marks the directory
+	unnamed  int                       // of them, those that only the numbers of a set speak of
 	lost     int                       // files that the set needs and that cannot be read
 	mu       sync.Mutex                // of tainted
 	tainted  map[*checkpoint.File]bool // files of which something was found

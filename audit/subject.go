@@ -61,6 +61,8 @@ func (a *audit) stats() Stats {
 		}
 	}
 	named := a.Index != nil && a.Index.Err == nil
+	*s.Shards += int64(a.unnamed)
+	*s.MissingShards += int64(a.unnamed)
 	if a.headers() || named {
 		s.Tensors = n(a.census.tensors)
 		if a.in != nil {
