@@ -108,7 +108,7 @@ func (h *htmlPlan) proof() {
 
 func (h *htmlPlan) groups() {
 	full := h.plan.Fullest().Stage
-	h.printf("<h2>Bytes by group</h2>\n<table>\n<tr><th>group</th><th class=\"n\">in the checkpoint</th><th class=\"n\">on a rank</th><th class=\"n\">size</th><th class=\"n\">share</th><th>action</th></tr>\n")
+	h.printf("<h2>Bytes by group</h2>\n<table>\n<tr><th>group</th><th class=\"n\">in the checkpoint</th><th class=\"n\">on the fullest rank</th><th class=\"n\">size</th><th class=\"n\">share</th><th>action</th></tr>\n")
 	for i := range h.plan.Groups {
 		g := &h.plan.Groups[i]
 		if g.Action == shard.Skip {

@@ -157,7 +157,7 @@ func (s *svgPlan) legend() {
 // a tensor that the rank holds whole.
 func (s *svgPlan) grid(columns []lane) {
 	const left = svgMargin + svgLabel
-	s.text(svgMargin, s.y, `fill="#555555"`, "Which part of each family a rank holds; a full cell is all of it.")
+	s.text(svgMargin, s.y, `fill="#555555"`, "Which part of each family a rank holds; a full cell is all that its stage has of it.")
 	s.y += 26
 	width := float64(svgWidth-left-svgMargin) / float64(max(len(columns), 1))
 	for i, c := range columns {
