@@ -42,10 +42,12 @@ func newRoot(std streams) *cobra.Command {
 		Use:   "ckpt",
 		Short: "a toolkit for checkpoints of very large models",
 		Long: `ckpt looks into checkpoints of very large language models: it audits them in
-place, lists what is in them, and makes small ones to try things on. It reads
-headers, never maps files, and writes only where it is told to.`,
+place, lists what is in them, plans which bytes go to which device, estimates
+whether they fit, and makes small ones to try things on. It reads headers, never
+maps files, and writes only where it is told to.`,
 		Example: `  ckpt audit /raid/weights/kimi-k3
-  ckpt ls /raid/weights/kimi-k3
+  ckpt plan --tp 8 /raid/weights/kimi-k3
+  ckpt estimate --tp 8 --device mi350x /raid/weights/kimi-k3
   ckpt demo`,
 		Annotations:       map[string]string{exitStatus: statuses(exitDone, exitFailed, exitUsage, exitNo, exitNoRoom, exitInterrupted)},
 		SilenceErrors:     true,
