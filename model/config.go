@@ -154,12 +154,14 @@ func (c *Config) Names(path string) []string {
 // is not among them.
 func (c *Config) CodeFiles() []string {
 	var files []string
-	for _, name := range c.Names("auto_map") {
-		v, _ := c.Lookup("auto_map." + name)
-		for _, class := range v.Strings() { // a pair of tokenizers is a list
-			module, _, ok := strings.Cut(class, ".")
-			if ok && module != "" && !strings.ContainsAny(module, "/\\") && !strings.Contains(module, "--") {
-				files = append(files, module+".py")
+	for _, list := range []string{"auto_map", "text_config.auto_map"} {
+		for _, name := range c.Names(list) {
+			v, _ := c.Lookup(list + "." + name)
+			for _, class := range v.Strings() { // a pair of tokenizers is a list
+				module, _, ok := strings.Cut(class, ".")
+				if ok && module != "" && !strings.ContainsAny(module, "/\\") && !strings.Contains(module, "--") {
+					files = append(files, module+".py")
+				}
 			}
 		}
 	}

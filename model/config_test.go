@@ -71,7 +71,7 @@ func TestConfigLookup(t *testing.T) {
 }
 
 func TestCodeFiles(t *testing.T) {
-	if diff := cmp.Diff([]string{"configuration_kimi_k3.py", "modeling_kimi_k3.py"}, readConfig(t, "k3-config.json").CodeFiles()); diff != "" {
+	if diff := cmp.Diff([]string{"configuration_kimi_k3.py", "modeling_kimi_k3.py", "modeling_kimi_linear.py"}, readConfig(t, "k3-config.json").CodeFiles()); diff != "" {
 		t.Error(diff)
 	}
 	c := mustConfig(t, `{"auto_map": {"AutoTokenizer": ["tok.Slow", null], "AutoModel": "other/repo--m.M", "A": "../x.Y", "B": 4, "C": ".z", "D": "plain"}}`)
