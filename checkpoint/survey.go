@@ -239,7 +239,11 @@ func (s *survey) send(ctx context.Context, queue chan<- *File, f *File) error {
 }
 
 func (s *survey) feedNamed(ctx context.Context, queue chan<- *File) error {
+	lying, partial := s.byName()
 	for _, name := range s.Index.Files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		f, ok := s.where[name]
 		if ok {
 			f.Indexed = true
@@ -247,7 +251,7 @@ func (s *survey) feedNamed(ctx context.Context, queue chan<- *File) error {
 		}
 		f = s.add(name)
 		f.Indexed = true
-		if f.Fault = s.absent(name); f.Fault != nil {
+		if f.Fault = absent(name, lying[name], partial[name]); f.Fault != nil {
 			continue
 		}
 		if err := s.send(ctx, queue, f); err != nil {
@@ -258,26 +262,33 @@ func (s *survey) feedNamed(ctx context.Context, queue chan<- *File) error {
 }
 
 // absent says why a file that the index names cannot be there; nil where it is,
-// under a name without the usual suffix.
-func (s *survey) absent(name string) *Fault {
-	if !plainName(name) {
+// under a name without the usual suffix. lying is the entry of that name and
+// partial a download of it, nil where there is none.
+func absent(name string, lying, partial *Entry) *Fault {
+	switch {
+	case !plainName(name):
 		return &Fault{Reason: Outside, Msg: "the index gives a path where a plain file name belongs; it is not opened"}
-	}
-	for i := range s.Entries {
-		e := &s.Entries[i]
-		switch {
-		case e.Name == name && e.Link == BrokenLink:
-			return &Fault{Reason: Dangling, Detail: e.Target, Msg: "the link leads to " + e.Target + ", where there is nothing"}
-		case e.Name == name:
-			return nil
-		}
-	}
-	for i := range s.Entries {
-		if e := &s.Entries[i]; PartialOf(e.Name) == name {
-			return &Fault{Reason: Partial, Detail: e.Name, Msg: "only a partial download lies here: " + e.Name}
-		}
+	case lying != nil && lying.Link == BrokenLink:
+		return &Fault{Reason: Dangling, Detail: lying.Target, Msg: "the link leads to " + lying.Target + ", where there is nothing"}
+	case lying != nil:
+		return nil
+	case partial != nil:
+		return &Fault{Reason: Partial, Detail: partial.Name, Msg: "only a partial download lies here: " + partial.Name}
 	}
 	return &Fault{Reason: Missing, Msg: "the index names this file and it is not here"}
+}
+
+// byName finds entries, and downloads by the file that they are to become.
+func (s *survey) byName() (lying, partial map[string]*Entry) {
+	lying, partial = map[string]*Entry{}, map[string]*Entry{}
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		lying[e.Name] = e
+		if whole := PartialOf(e.Name); whole != "" && partial[whole] == nil {
+			partial[whole] = e
+		}
+	}
+	return lying, partial
 }
 
 // PartialOf is the name of the file of which name is a partial download, or "".
