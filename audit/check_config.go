@@ -137,6 +137,10 @@ func (a *audit) checkConfig() {
 		return
 	}
 	a.col.Checked("CF002", "CF003")
+	if a.nameless() {
+		a.col.Add(Finding{ID: "CF002", File: "config.json", Expected: "model_type or architectures", Actual: "neither", Group: "nameless",
+			Message: "the config names no model: it has neither model_type nor architectures", Refetch: true, Fix: a.fetch("config.json")})
+	}
 	if a.fit == nil || a.fit.Profile == nil {
 		a.col.Skip("CF003", a.noProfile())
 	} else if a.foreign() {
@@ -156,6 +160,20 @@ func (a *audit) checkConfig() {
 // foreign says whether the tensors are of a known family and the config is of
 // none, or of another: then it contradicts them in everything.
 func (a *audit) foreign() bool { return a.in == nil && a.fit != nil && a.fit.Foreign }
+
+// nameless says whether nothing in the config says which model this is. Where
+// the tensors say it, that the config is not theirs is told already.
+func (a *audit) nameless() bool {
+	if a.fit != nil && a.fit.Profile != nil {
+		return false
+	}
+	for _, path := range []string{"model_type", "architectures", "text_config.model_type", "text_config.architectures"} {
+		if _, ok := a.config.Lookup(path); ok {
+			return false
+		}
+	}
+	return true
+}
 
 // addForeignConfig tells in one finding of a config that has next to nothing of
 // the family to which the tensors belong.
@@ -241,29 +259,12 @@ func (a *audit) has(name string) bool {
 	return slices.ContainsFunc(a.Entries, func(e checkpoint.Entry) bool { return e.Name == name })
 }
 
-// autoMap are the files of code that the config names, in order: auto_map holds
-// module.Class, of this repository unless it names another one before "--".
+// autoMap are the files of code that the config names.
 func (a *audit) autoMap() []string {
 	if a.config == nil {
 		return nil
 	}
-	var files []string
-	for _, path := range []string{"auto_map", "text_config.auto_map"} {
-		for _, key := range a.config.Names(path) {
-			v, ok := a.config.Lookup(path + "." + key)
-			if !ok {
-				continue
-			}
-			text, ok := v.Text()
-			module, _, dotted := strings.Cut(text, ".")
-			if !ok || !dotted || strings.Contains(text, "--") || module == "" {
-				continue
-			}
-			files = append(files, module+".py")
-		}
-	}
-	slices.Sort(files)
-	return slices.Compact(files)
+	return a.config.CodeFiles()
 }
 
 // checkCode tells that running the model means running the repository's code.

@@ -47,6 +47,8 @@ func (a *audit) checkQuantization() {
 			Message: fmt.Sprintf("%s promises %s, and no tensor is packed or has a scale", q.path, q.method), Fix: a.fetch("config.json")})
 	case q.skipped != "":
 		a.col.Skip("CF004", q.skipped)
+	case a.opts.Profile == ProfileNone:
+		a.col.Note("the ignore list of " + q.path + " was not followed: without a profile nobody knows what a release leaves out of it on purpose")
 	case signs.packed != "":
 		a.checkIgnoreList(q)
 	}

@@ -76,8 +76,8 @@ type audit struct {
 	fit      *model.Fit    // nil for --profile none
 	in       *model.Instance
 	synth    bool                      // ckpt-synth.json marks the directory
-	unnamed  int                       // of them, those that only the numbers of a set speak of
 	lost     int                       // files that the set needs and that cannot be read
+	unnamed  int                       // of them, those that only the numbers of a set speak of
 	mu       sync.Mutex                // of tainted
 	tainted  map[*checkpoint.File]bool // files of which something was found
 	disagree int                       // tensors about which index and shards disagree
