@@ -17,6 +17,10 @@ var (
 	// ErrIncomplete: the checkpoint lacks tensors, or has others than the
 	// profile expects.
 	ErrIncomplete = errors.New("not the whole model")
+	// ErrPart: Options.Keep parts experts that ranks hold in one block.
+	ErrPart = errors.New("a part of a block of experts")
+	// ErrNothing is matched by *NothingError.
+	ErrNothing = errors.New("nothing to plan")
 	// ErrProfile: the profile that was asked for does not exist or does not fit.
 	ErrProfile = errors.New("profile")
 	// ErrStale is matched by *StaleError.
@@ -101,6 +105,23 @@ func (e *UnknownError) Error() string {
 
 // Is makes errors.Is(err, ErrUnknown) true.
 func (e *UnknownError) Is(target error) bool { return target == ErrUnknown }
+
+// NothingError says that no tensor is left to plan, and why: each reason for
+// which tensors are skipped that are there and asked for. Without reasons
+// Options.Keep wants no tensor at all, or the checkpoint has none.
+type NothingError struct {
+	Reasons []string
+}
+
+func (e *NothingError) Error() string {
+	if len(e.Reasons) == 0 {
+		return ErrNothing.Error() + ": no tensor is asked for"
+	}
+	return fmt.Sprintf("%v: all tensors that are asked for are skipped (%s)", ErrNothing, strings.Join(e.Reasons, "; "))
+}
+
+// Is makes errors.Is(err, ErrNothing) true.
+func (e *NothingError) Is(target error) bool { return target == ErrNothing }
 
 // StaleError says in what a checkpoint differs from the one that was planned.
 type StaleError struct {

@@ -266,6 +266,37 @@ func TestIncompleteModelsAreNotPlanned(t *testing.T) {
 	}
 }
 
+// What is asked for may leave no layer, no tensor, or a part of a block.
+func TestPartsOfModels(t *testing.T) {
+	m := plain{layers: 2, hidden: 32, heads: 2, kv: 2, dim: 2, inner: 32, vocab: 8, experts: 4}
+	list, _ := m.tensors()
+	list = append(list, source{name: "vision_tower.patch.weight", dtype: "BF16", shape: []uint64{2, 2}})
+	dir := filepath.Join(t.TempDir(), "model")
+	write(t, dir, m.config(), [][]source{list})
+	c, model := openAt(t, dir, "none")
+	plan := func(top Topology, part string) (*Plan, error) {
+		return New(c, model, top, Options{Keep: func(name []byte) bool { return strings.Contains(string(name), part) }})
+	}
+	p, err := plan(Topology{TP: 2}, "embed_tokens")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prove(t, p)
+	for part, reasons := range map[string]int{"nobody": 0, "vision": 1} {
+		_, err = plan(Topology{TP: 2, PP: 1000}, part)
+		var nothing *NothingError
+		if !errors.As(err, &nothing) || !errors.Is(err, ErrNothing) || len(nothing.Reasons) != reasons {
+			t.Errorf("%s: %v", part, err)
+		}
+	}
+	if _, err = plan(Topology{TP: 2, EP: 2}, "experts.3."); !errors.Is(err, ErrPart) || errors.Is(err, ErrIncomplete) {
+		t.Errorf("%v", err)
+	}
+	if _, err = plan(Topology{PP: 2}, "layers.0."); !errors.Is(err, ErrSplit) || !strings.Contains(err.Error(), "of what is asked for") {
+		t.Errorf("%v", err)
+	}
+}
+
 // Tensors without elements and tensors without axes are legal.
 func TestSafetensors442EmptyAndScalarTensors(t *testing.T) {
 	list := []source{

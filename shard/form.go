@@ -2,7 +2,6 @@ package shard
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"ckpt/checkpoint"
@@ -74,16 +73,17 @@ func (w *walker) ruleForm(b *bound, r *checkpoint.Record) (*form, error) {
 	spec := w.c.Spec(r.Spec)
 	p := w.ruler.place(b.text, r.Key.N)
 	c, reason := w.ruler.class(p, spec.Shape)
-	if c == nil || reason != "" {
+	ruled := c != nil && reason == ""
+	if !ruled {
 		c = &class{pattern: p.pattern, tower: towerLanguage, group: "unknown", axis: whole, stack: whole, layer: p.layer, expert: p.expert, block: whole}
-		if !slices.ContainsFunc(w.unknown, func(u Refusal) bool { return u.Pattern == p.pattern }) {
-			w.unknown = append(w.unknown, Refusal{p.pattern, reason})
-		}
 	}
 	if c.expert != whole {
 		c.experts = w.expertsOf(r.Key.Pattern, c.expert)
 	}
 	f := w.add(c, spec, r.Size)
+	if !ruled {
+		w.unknown = append(w.unknown, unknown{f, Refusal{p.pattern, reason}})
+	}
 	b.forms = append(b.forms, boundForm{numbers: written(c, r.Key.N), spec: r.Spec, form: f})
 	return f, nil
 }

@@ -9,7 +9,8 @@ import (
 // New plans a checkpoint that was opened without problems. The error matches
 // ErrTopology for degrees that make none, *SplitError for degrees that cut what
 // must stay whole, *UnknownError for tensors of which no rule says how to split
-// them, and ErrIncomplete for a checkpoint that lacks tensors.
+// them, *NothingError where no tensor is left, ErrPart for a part of a block of
+// experts, and ErrIncomplete for a checkpoint that lacks tensors.
 func New(c *checkpoint.Checkpoint, m *Model, t Topology, o Options) (*Plan, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -23,13 +24,16 @@ func New(c *checkpoint.Checkpoint, m *Model, t Topology, o Options) (*Plan, erro
 	if err := w.walk(); err != nil {
 		return nil, err
 	}
+	if len(w.runs) == 0 {
+		return nil, w.nothing()
+	}
 	w.link()
 	var notes []string
-	if len(w.unknown) > 0 {
+	if list := w.unruled(); len(list) > 0 {
 		if t != (Topology{1, 1, 1}) {
-			return nil, &UnknownError{w.unknown}
+			return nil, &UnknownError{list}
 		}
-		notes = append(notes, fmt.Sprintf("no rule knows %s; on one rank they stay as they are", plural(len(w.unknown), "family", "families")))
+		notes = append(notes, fmt.Sprintf("no rule knows %s; on one rank they stay as they are", plural(len(list), "family", "families")))
 	}
 	if err := checkSplit(w.forms, t); err != nil {
 		return nil, err

@@ -110,7 +110,11 @@ func (p *placer) divide() error {
 			}
 		}
 	}
-	if err := checkStages(p.t, len(weights)); err != nil {
+	of := ""
+	if p.o.Keep != nil {
+		of = " of what is asked for"
+	}
+	if err := checkStages(p.t, len(weights), of); err != nil {
 		return err
 	}
 	p.ranges = balance(weights, first, last, p.t.PP)
@@ -256,10 +260,14 @@ func (p *placer) use(f *form, stage int, bytes, tensors int64) {
 // complete checks that no block lacks experts, and no family tensors.
 func (p *placer) complete() error {
 	var missing []string
+	kind := ErrIncomplete
 	for key, s := range p.stacks {
 		f := p.of[key.template]
 		if s.count != f.experts {
 			missing = append(missing, fmt.Sprintf("%s: layer %d has %d of %d experts", f.pattern, key.layer, s.count, f.experts))
+			if f.unwanted != nil {
+				kind = ErrPart
+			}
 		}
 	}
 	if p.m.Instance != nil && p.o.Keep == nil && p.bounds != nil {
@@ -277,5 +285,5 @@ func (p *placer) complete() error {
 	if n := len(missing) - shown; n > 0 {
 		missing = append(missing[:shown], fmt.Sprintf("and %d more", n))
 	}
-	return fmt.Errorf("%w: %s", ErrIncomplete, strings.Join(missing, "; "))
+	return fmt.Errorf("%w: %s", kind, strings.Join(missing, "; "))
 }

@@ -187,6 +187,9 @@ func TestPublishedFamiliesPlan(t *testing.T) {
 // Ranges of layers are contiguous, none is empty, and no other division has a
 // lighter heaviest range.
 func TestBalance(t *testing.T) {
+	if got := balance(nil, 0, 0, 1); !slices.Equal(got, []layerRange{{}}) {
+		t.Errorf("no layers: %v", got)
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		weights := rapid.SliceOfN(rapid.Int64Range(0, 20), 1, 9).Draw(t, "weights")
 		n := rapid.IntRange(1, len(weights)).Draw(t, "n")

@@ -46,7 +46,7 @@ func fit(weights []int64, first, last int64, n int, most int64) ([]layerRange, b
 			}
 			at++
 		}
-		if at == ranges[k].from { // it does not fit; give it one all the same
+		if at == ranges[k].from && at < len(weights) { // it does not fit; give it one all the same
 			at++
 		}
 		ranges[k].end = at
@@ -76,11 +76,11 @@ func heaviest(weights []int64, ranges []layerRange, first, last int64) int64 {
 	return most
 }
 
-// checkStages refuses more stages than layers.
-func checkStages(t Topology, layers int) error {
+// checkStages refuses more stages than layers; of is which layers, if not all.
+func checkStages(t Topology, layers int, of string) error {
 	if t.PP <= max(layers, 1) {
 		return nil
 	}
-	return &SplitError{t, "PP", []Refusal{{"", fmt.Sprintf("%d layers are fewer than %d stages", layers, t.PP)}},
+	return &SplitError{t, "PP", []Refusal{{"", fmt.Sprintf("%d layers%s are fewer than %d stages", layers, of, t.PP)}},
 		works(func(d int) bool { return d <= max(layers, 1) })}
 }

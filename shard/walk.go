@@ -20,12 +20,18 @@ type walker struct {
 
 	bounds  []bound // by name pattern
 	forms   []*form
-	unknown []Refusal
+	unknown []unknown
 	counts  map[*model.Family]int64
 	runs    []run
 	holes   []Hole
 	orders  orders
 	name    []byte
+}
+
+// unknown is a form of which no rule says how to split it.
+type unknown struct {
+	form *form
+	Refusal
 }
 
 // bound is what a name pattern means.
@@ -222,6 +228,38 @@ func (w *walker) wanted(r *checkpoint.Record) bool {
 	}
 	w.name = w.c.Names.Append(w.name[:0], r.Key)
 	return w.o.Keep(w.name)
+}
+
+// unruled lists what no rule knows and the caller asks for.
+func (w *walker) unruled() []Refusal {
+	var list []Refusal
+	for _, u := range w.unknown {
+		known := slices.ContainsFunc(list, func(r Refusal) bool { return r.Pattern == u.Pattern })
+		if u.form.count > 0 && !known {
+			list = append(list, u.Refusal)
+		}
+	}
+	return list
+}
+
+// nothing says why no tensor is left.
+func (w *walker) nothing() error {
+	e := &NothingError{}
+	for _, f := range w.c.Files {
+		if !f.Indexed {
+			continue
+		}
+		for i := range f.Records {
+			form, err := w.form(&f.Records[i])
+			if err != nil {
+				return err
+			}
+			if form.skip != "" && !slices.Contains(e.Reasons, form.skip) && w.wanted(&f.Records[i]) {
+				e.Reasons = append(e.Reasons, form.skip)
+			}
+		}
+	}
+	return e
 }
 
 // piece finds the form of a tensor and its numbers.
