@@ -80,7 +80,7 @@ func SolveFor(what string, p *Plan, m *model.Memory, d Demand) (*Estimate, error
 	}
 	switch {
 	case most == nil:
-		return nil, fmt.Errorf("nothing bounds the %s: no cache grows with them", what)
+		return nil, e.unbounded(what)
 	case what == SolveContext:
 		e.demand.Context = max(1, *most)
 	default:
@@ -91,6 +91,28 @@ func SolveFor(what string, p *Plan, m *model.Memory, d Demand) (*Estimate, error
 		out.Solved = what
 	}
 	return out, err
+}
+
+// unbounded says why there is no largest number: nothing grows, or the memory
+// outgrows what is searched.
+func (e *estimator) unbounded(what string) error {
+	total := func(n int64) (int64, error) {
+		context, seqs := e.demand.Context, n
+		if what == SolveContext {
+			context, seqs = n, e.demand.Seqs
+		}
+		r, _, err := e.fullest(context, seqs)
+		return r.Total, err
+	}
+	half, err := total(mostTokens / 2)
+	all, err2 := total(mostTokens)
+	if err = errors.Join(err, err2); err != nil {
+		return err
+	}
+	if half == all {
+		return fmt.Errorf("nothing bounds the %s: no cache grows with them", what)
+	}
+	return fmt.Errorf("the memory of the device is too large to say the most %s: more than 2^40 fit", what)
 }
 
 // SolveForTP estimates with the fewest tensor-parallel ranks that fit, up to

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -57,6 +58,20 @@ func TestSolveForTPOfK3(t *testing.T) {
 	broken := errors.New("broken")
 	if _, err := SolveForTP(func(int) (*Plan, error) { return nil, broken }, memoryOf(t, m), Demand{Memory: 1}); !errors.Is(err, broken) {
 		t.Error(err)
+	}
+}
+
+// Where nothing grows that is said, and so is a memory beyond all searching.
+func TestUnbounded(t *testing.T) {
+	p := &Plan{TP: 1, EP: 1, PP: 1, Stages: []Stage{{Ranks: 1, EndLayer: 1}}}
+	m := &model.Memory{MaxContext: 8, Layers: 1}
+	d := Demand{Context: 1, Memory: 1 << 62}
+	if _, err := SolveFor(SolveSeqs, p, m, d); err == nil || !strings.Contains(err.Error(), "no cache grows") {
+		t.Errorf("%v", err)
+	}
+	m.Caches = []model.Cache{{Counts: model.KVCache, Elements: 32, PerToken: true, Layers: []uint32{0}}}
+	if _, err := SolveFor(SolveSeqs, p, m, d); err == nil || !strings.Contains(err.Error(), "too large to say") {
+		t.Errorf("%v", err)
 	}
 }
 
