@@ -1,7 +1,5 @@
 package shard
 
-import "fmt"
-
 // Layout is whose names and shapes the ranks hold.
 type Layout string
 
@@ -12,15 +10,6 @@ const (
 	LayoutCheckpoint Layout = "checkpoint" // names and order as stored
 )
 
-// ParseLayout reads the name of a layout.
-func ParseLayout(name string) (Layout, error) {
-	switch l := Layout(name); l {
-	case LayoutAuto, LayoutEngine, LayoutCheckpoint:
-		return l, nil
-	}
-	return "", fmt.Errorf("layout %q: one of engine, checkpoint", name)
-}
-
 // ALog is what becomes of tensors that hold one value a head and then padding.
 type ALog string
 
@@ -29,17 +18,6 @@ const (
 	ALogStored ALog = "stored" // whole, padding included, on every rank
 	ALogHeads  ALog = "heads"  // without the padding, split over heads
 )
-
-// ParseALog reads one of the ways.
-func ParseALog(name string) (ALog, error) {
-	switch a := ALog(name); a {
-	case "", ALogStored:
-		return ALogStored, nil
-	case ALogHeads:
-		return a, nil
-	}
-	return "", fmt.Errorf("a-log %q: one of stored, heads", name)
-}
 
 // Alignment is where tensors begin in an arena, in bytes: what device copies
 // and kernels with vector loads want at least.
