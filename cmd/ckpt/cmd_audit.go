@@ -112,7 +112,7 @@ func (o *auditOptions) parse() (err error) {
 	case o.set["subset"]:
 		return usagef("--subset is for audits that read values, and this version does not read them yet")
 	case o.jobs < 0:
-		return usagef("--jobs %d: from 0 up", o.jobs)
+		return checkJobs(o.jobs)
 	}
 	if err := o.parseLevel(); err != nil {
 		return err

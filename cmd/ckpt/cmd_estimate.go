@@ -106,6 +106,9 @@ func (o *estimateOptions) check() (err error) {
 			return err
 		}
 	}
+	if err := checkJobs(o.jobs); err != nil {
+		return err
+	}
 	if o.set["solve"] {
 		if err := o.checkSolve(); err != nil {
 			return err
@@ -275,6 +278,9 @@ func (o *estimateOptions) rate() (err error) {
 	text := strings.TrimSpace(o.storage)
 	for _, unit := range []string{"/s", "ps"} {
 		text = strings.TrimSuffix(text, unit)
+	}
+	if _, err := ui.ParseSize(text); err != nil {
+		return usagef("--storage %q: want bytes a second, such as 6.9GB/s", o.storage)
 	}
 	if o.demand.Storage, err = o.size("storage", text); err == nil {
 		o.echoes[len(o.echoes)-1] += " a second"

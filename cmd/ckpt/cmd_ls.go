@@ -78,6 +78,9 @@ func (o *lsOptions) wanted() (*filter, error) {
 			return nil, err
 		}
 	}
+	if err := checkJobs(o.jobs); err != nil {
+		return nil, err
+	}
 	m, err := ui.NewMatcher(o.tensors)
 	if err != nil {
 		return nil, &usageError{err}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strconv"
 	"strings"
 
@@ -123,8 +122,8 @@ func (o *planOptions) check() (err error) {
 			return usagef("--%s: the name of the file is empty", f.name)
 		}
 	}
-	if o.jobs < 0 {
-		return usagef("--jobs %d: from 0 up", o.jobs)
+	if err := checkJobs(o.jobs); err != nil {
+		return err
 	}
 	o.profile, err = checkProfile(o.profile)
 	return err
@@ -139,6 +138,9 @@ func runPlan(ctx context.Context, g *globals, o *planOptions, path string, std s
 	if err != nil {
 		return err
 	}
+	if err := newDestinations(o.out, o.svg, o.html); err != nil {
+		return err
+	}
 	meter := g.meter(std)
 	c, err := checkpoint.Open(ctx, path, checkpoint.Options{Jobs: o.jobs, Progress: perFile(meter, "reading headers")})
 	meter.Stop()
@@ -151,7 +153,7 @@ func runPlan(ctx context.Context, g *globals, o *planOptions, path string, std s
 	}
 	p, err := shard.New(c, m, t, o.plan)
 	if err != nil {
-		return newPlanError(err, path)
+		return o.planError(err, c, path)
 	}
 	p.Proof = p.Prove()
 	if err := o.write(p); err != nil {
@@ -184,8 +186,20 @@ func openError(err error, path string) error {
 	return hint(err, "ckpt audit %s says all that is wrong and how to mend it", shellPath(path))
 }
 
-func newPlanError(err error, path string) error {
-	if errors.Is(err, shard.ErrUnknown) {
+// planError words why a plan cannot be made, where that is known to come of the
+// filter of tensors too.
+func (o *planOptions) planError(err error, c *checkpoint.Checkpoint, path string) error {
+	var nothing *shard.NothingError
+	switch {
+	case errors.As(err, &nothing) && o.match != nil:
+		return o.noTensor(nothing, c, path)
+	case errors.Is(err, shard.ErrPart):
+		err = fmt.Errorf("--tensor takes %w", err)
+		if o.ep > 1 {
+			return hint(err, "take all experts of a layer")
+		}
+		return hint(err, "take all experts of a layer, or --layout checkpoint, where each is a tensor of its own")
+	case errors.Is(err, shard.ErrUnknown):
 		return hint(err, "--profile FILE teaches ckpt a family, --tensor leaves tensors out; on one rank nothing needs to be known")
 	}
 	return planError(err, path)
@@ -205,10 +219,7 @@ func (o *planOptions) write(p *shard.Plan) error {
 			continue
 		}
 		if err := newfile.WriteFrom(f.name, f.write); err != nil {
-			if errors.Is(err, fs.ErrExist) {
-				return hint(err, "nothing is overwritten: rm %s", shellPath(f.name))
-			}
-			return err
+			return notOver(err, f.name)
 		}
 	}
 	return nil

@@ -96,7 +96,7 @@ func printPlanCheck(std streams, doc *planCheck) error {
 	} else {
 		fmt.Fprintf(w, "%s  the plan was made of another state of %s\n", style.Red("stale"), shown(doc.Path))
 	}
-	const most = 20
+	const most = 5
 	for i, d := range doc.Differences {
 		if i == most {
 			fmt.Fprintf(w, "  and %s more\n", ui.Count(len(doc.Differences)-most))

@@ -48,7 +48,7 @@ says how many layers there are. Engines load it as they would load the whole.`,
 			case opts.layers < 1:
 				return usagef("--layers %d: from 1 up", opts.layers)
 			case opts.jobs < 0:
-				return usagef("--jobs %d: from 0 up", opts.jobs)
+				return checkJobs(opts.jobs)
 			}
 			args = opts.join(args)
 			return runSlice(cmd.Context(), g, opts, args[0], args[1], std)

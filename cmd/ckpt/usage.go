@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,10 @@ func normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 // flagError words what the flag parser found, with the flag that was meant.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && errors.As(err, new(*strconv.NumError)) {
+		err = wholeNumber(invalid)
+	}
 	if !errors.As(err, &unknown) {
 		return hint(&usageError{err}, "%s --help lists the flags", cmd.CommandPath())
 	}
@@ -62,6 +67,15 @@ func flagError(cmd *cobra.Command, err error) error {
 		return hint(usage, "did you mean --%s? %s --help lists the flags", near, cmd.CommandPath())
 	}
 	return hint(usage, "%s --help lists the flags", cmd.CommandPath())
+}
+
+// wholeNumber words that a value is no number, or one beyond all counts.
+func wholeNumber(e *pflag.InvalidValueError) error {
+	why := "want a whole number"
+	if errors.Is(e, strconv.ErrRange) {
+		why = "the number is too large"
+	}
+	return fmt.Errorf("--%s %q: %s", e.GetFlag().Name, e.GetValue(), why)
 }
 
 // nearest is the one of names that was probably meant, or nothing.
@@ -126,6 +140,14 @@ func what(names []string) string {
 		return "the directory"
 	}
 	return "each name"
+}
+
+// checkJobs refuses a number of jobs that is none.
+func checkJobs(n int) error {
+	if n < 0 {
+		return usagef("--jobs %d: from 0 up", n)
+	}
+	return nil
 }
 
 // oneOf refuses a value that is not in the list.
