@@ -28,6 +28,7 @@ func New(c *checkpoint.Checkpoint, m *Model, t Topology, o Options) (*Plan, erro
 		return nil, w.nothing()
 	}
 	w.link()
+	w.checkHeads()
 	var notes []string
 	if list := w.unruled(); len(list) > 0 {
 		if t != (Topology{1, 1, 1}) {

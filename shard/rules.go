@@ -52,6 +52,7 @@ type moduleRule struct {
 	Halves   int64         `json:"halves"` // equal sections
 	Sections []sectionRule `json:"sections"`
 	Dims     []string      `json:"dims"` // the rule holds for this shape alone
+	Each     string        `json:"each"` // indexes of a part, where the config says so
 }
 
 type sectionRule struct {
@@ -70,7 +71,8 @@ var loadRules = sync.OnceValues(func() (*rules, error) {
 // ruler applies the rules to one model.
 type ruler struct {
 	*rules
-	numbers map[string]int64 // what the config says; absent where it does not
+	numbers map[string]int64  // what the config says; absent where it does not
+	faults  map[string]string // of numbers that the config has and that are none
 }
 
 func newRuler(config *model.Config) (*ruler, error) {
@@ -78,7 +80,7 @@ func newRuler(config *model.Config) (*ruler, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &ruler{loaded, map[string]int64{}}
+	r := &ruler{loaded, map[string]int64{}, map[string]string{}}
 	if config == nil {
 		return r, nil
 	}
@@ -86,7 +88,7 @@ func newRuler(config *model.Config) (*ruler, error) {
 		r.read(config, name, n)
 	}
 	for name, n := range r.Numbers {
-		if _, ok := r.numbers[name]; !ok {
+		if _, ok := r.numbers[name]; !ok && r.faults[name] == "" {
 			if v, ok := r.numbers[n.Default]; ok {
 				r.numbers[name] = v
 			}
@@ -95,20 +97,43 @@ func newRuler(config *model.Config) (*ruler, error) {
 	return r, nil
 }
 
-// read takes a number from the first place of the config that has it.
+// read takes a number from the first place of the config that has it. One that
+// is there and makes no sense is a fault: no default stands in for it.
 func (r *ruler) read(config *model.Config, name string, n numberRule) {
 	for _, section := range r.Sections {
 		for _, field := range n.Fields {
-			v, ok := config.Lookup(strings.TrimPrefix(section+"."+field, "."))
+			path := strings.TrimPrefix(section+"."+field, ".")
+			v, ok := config.Lookup(path)
 			if !ok || v.IsNull() {
 				continue
 			}
-			if i, err := v.Int(); err == nil && i > 0 {
-				r.numbers[name] = i
+			i, err := v.Int()
+			if err != nil || i <= 0 || i > maxNumber {
+				r.faults[name] = fmt.Sprintf("%s of the config must be a positive integer, is %s", path, v)
+				return
 			}
+			r.numbers[name] = i
 			return
 		}
 	}
+}
+
+// maxNumber bounds counts and sizes of heads, so that sums of them stay far from
+// overflow.
+const maxNumber = 1 << 31
+
+// number gives a number of the config that has to be there. The reason names the
+// field that is wrong, or says what nobody says.
+func (r *ruler) number(name string) (n int64, reason string) {
+	if n = r.numbers[name]; n > 0 {
+		return n, ""
+	}
+	for _, of := range [...]string{name, r.Numbers[name].Default} {
+		if fault := r.faults[of]; fault != "" {
+			return 0, fault
+		}
+	}
+	return 0, "the config does not say how many " + r.Numbers[name].What + " there are"
 }
 
 // place takes the text of a name pattern apart.
@@ -173,6 +198,9 @@ func (r *ruler) class(p place, shape []uint64) (c *class, reason string) {
 		return c, ""
 	}
 	for i, dim := range rule.Dims {
+		if fault := r.faults[dim]; fault != "" {
+			return nil, fault
+		}
 		if len(shape) != len(rule.Dims) || int64(shape[i]) != r.numbers[dim] {
 			return nil, fmt.Sprintf("shape %v is not [%s]", shape, strings.Join(rule.Dims, ", "))
 		}
@@ -229,8 +257,16 @@ func (r *ruler) axis(c *class, rule *moduleRule, leaf string, shape []uint64) (r
 	c.axis, c.repeat = axis, rule.Repeat
 	if rule.Parts != "" {
 		c.what = r.Numbers[rule.Parts].What
-		if c.parts = r.numbers[rule.Parts]; c.parts == 0 {
-			return "the config does not say how many " + c.what + " there are"
+		if c.parts, reason = r.number(rule.Parts); reason != "" {
+			return reason
+		}
+	}
+	if rule.Each != "" && !c.scaled {
+		if fault := r.faults[rule.Each]; fault != "" {
+			return fault
+		}
+		if n, ok := r.numbers[rule.Each]; ok && int64(shape[axis]) != n*c.parts {
+			return fmt.Sprintf("%d rows are not %d %s of %d", shape[axis], c.parts, c.what, n)
 		}
 	}
 	return r.sections(c, rule, int64(shape[axis]))
@@ -249,25 +285,49 @@ func (r *ruler) sections(c *class, rule *moduleRule, size int64) string {
 	}
 	sum := int64(0)
 	for _, s := range rule.Sections {
-		parts := r.numbers[s.Parts]
+		parts, reason := r.number(s.Parts)
+		if reason != "" {
+			return reason
+		}
 		c.sections = append(c.sections, section{parts: parts, repeat: s.Repeat})
 		sum += parts
 	}
 	if len(rule.Sections) == 0 {
 		return ""
 	}
-	if sum == 0 || size%sum != 0 {
+	if size%sum != 0 {
 		return fmt.Sprintf("%d rows are not heads of one size", size)
 	}
 	each := size / sum
-	if n, ok := r.numbers[rule.Sections[0].Each]; ok && n != each {
-		return fmt.Sprintf("%d rows are not heads of %d", size, n)
+	if !c.scaled { // groups of rows share scales
+		n, reason := r.headSize(rule.Sections[0].Each)
+		if reason == "" && n != each {
+			reason = fmt.Sprintf("%d rows are not heads of %d", size, n)
+		}
+		if reason != "" {
+			return reason
+		}
 	}
 	for i := range c.sections {
-		if c.sections[i].parts == 0 {
-			return "the config does not say how many heads there are"
-		}
 		c.sections[i].size = c.sections[i].parts * each
 	}
 	return ""
+}
+
+// headSize is how many numbers a head of a fused tensor has. Its rows alone do
+// not tell: other counts of heads divide them as well.
+func (r *ruler) headSize(name string) (n int64, reason string) {
+	if n, ok := r.numbers[name]; ok {
+		return n, ""
+	}
+	hidden, heads := r.numbers["hidden"], r.numbers["heads"]
+	switch {
+	case r.faults[name] != "":
+		return 0, r.faults[name]
+	case r.faults["hidden"] != "":
+		return 0, r.faults["hidden"]
+	case hidden == 0 || heads == 0 || hidden%heads != 0:
+		return 0, "the config does not say how large heads are"
+	}
+	return hidden / heads, ""
 }
