@@ -146,9 +146,13 @@ func (f *form) groups() []int64 {
 }
 
 // pairs reports whether s may hold the scales of f: as many axes, and each axis
-// divided into groups of one size.
+// divided into groups of one size. Scales of rows that every rank holds whole
+// are as many for a piece of the row as for all of it: nothing can part them.
 func (f *form) pairs(s *form) bool {
 	if len(f.shape) != len(s.shape) {
+		return false
+	}
+	if f.family == nil && f.axis != whole && s.axis == whole && f.shape[f.axis] > 1 && s.shape[f.axis] == 1 {
 		return false
 	}
 	for i, n := range f.shape {
