@@ -13,33 +13,39 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxPlan bounds a plan file, compressed or not, in bytes. The plan of a Kimi K3
-// over eight ranks has 294 kB, 38 kB compressed.
-const MaxPlan = 64 << 20
+// MaxPlan bounds the text of a plan, compressed or not, in bytes. The plan of a
+// Kimi K3 over eight ranks has 294 kB, 38 kB compressed.
+const MaxPlan = 8 << 20
+
+// maxWindow bounds what the decompressor keeps. Our writer declares windows of
+// 8 MiB, others up to this.
+const maxWindow = 16 << 20
 
 // Compressed says whether a plan file of this name is compressed.
 func Compressed(name string) bool { return strings.HasSuffix(name, ".zst") }
 
 // Write writes a plan with its program as one JSON document, compressed by
-// Zstandard if so asked. Equal plans give equal bytes.
+// Zstandard if so asked. Equal plans give equal bytes. A plan that Read would
+// refuse for its size is not written: the error matches ErrFormat.
 func (p *Plan) Write(w io.Writer, compress bool) error {
+	text, err := json.Marshal(p, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if err := bounded(text); err != nil {
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
 	if !compress {
-		return p.encode(w)
+		_, err := w.Write(text)
+		return err
 	}
 	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression))
 	if err != nil {
 		return err
 	}
-	return errors.Join(p.encode(z), z.Close())
-}
-
-func (p *Plan) encode(w io.Writer) error {
-	b := bufio.NewWriterSize(w, 1<<16)
-	if err := json.MarshalWrite(b, p, json.Deterministic(true)); err != nil {
-		return err
-	}
-	b.WriteByte('\n')
-	return b.Flush()
+	_, err = z.Write(text)
+	return errors.Join(err, z.Close())
 }
 
 // zstdMagic begins every Zstandard frame.
@@ -58,7 +64,7 @@ func Read(r io.Reader) (*Plan, error) {
 	}
 	var in io.Reader = b
 	if bytes.Equal(head, zstdMagic) {
-		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(MaxPlan))
+		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxWindow))
 		if err != nil {
 			return nil, err
 		}
@@ -92,9 +98,12 @@ func (r *remembering) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// parse reads the document. The schema is looked at first, so that a plan of
+// parse reads the document, which is counted before anything is kept. The schema is looked at first, so that a plan of
 // another version is called that.
 func parse(data []byte) (*Plan, error) {
+	if err := bounded(data); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
 	var version struct {
 		Schema string `json:"schema"`
 	}
