@@ -145,14 +145,18 @@ func (f *form) groups() []int64 {
 	return block
 }
 
+// rowScaled are the types that have scales for whole rows.
+var rowScaled = []dtype.Type{dtype.F8_E4M3, dtype.F8_E5M2, dtype.I8}
+
 // pairs reports whether s may hold the scales of f: as many axes, and each axis
-// divided into groups of one size. Scales of rows that every rank holds whole
-// are as many for a piece of the row as for all of it: nothing can part them.
+// divided into groups of one size. Scales of rows of single bytes that every
+// rank holds whole are as many for a piece of the row as for all of it: nothing
+// can part them. In packed codes, one scale a row is a group of the format.
 func (f *form) pairs(s *form) bool {
 	if len(f.shape) != len(s.shape) {
 		return false
 	}
-	if f.family == nil && f.axis != whole && s.axis == whole && f.shape[f.axis] > 1 && s.shape[f.axis] == 1 {
+	if f.family == nil && slices.Contains(rowScaled, f.dtype) && f.axis != whole && s.axis == whole && f.shape[f.axis] > 1 && s.shape[f.axis] == 1 {
 		return false
 	}
 	for i, n := range f.shape {
