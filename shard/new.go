@@ -29,6 +29,9 @@ func New(c *checkpoint.Checkpoint, m *Model, t Topology, o Options) (*Plan, erro
 	}
 	w.link()
 	w.checkHeads()
+	if err := w.checkWhole(); err != nil {
+		return nil, err
+	}
 	var notes []string
 	if list := w.unruled(); len(list) > 0 {
 		if t != (Topology{1, 1, 1}) {
