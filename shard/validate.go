@@ -156,7 +156,7 @@ func (p *Plan) output(t *Template, o *Output) error {
 			return fmt.Errorf("move %d leads out of the tensor", i)
 		}
 	}
-	return nil
+	return p.described(t, o, kind)
 }
 
 // reach adds n times step to at; false where a number is negative or too large.
