@@ -122,11 +122,13 @@ type estimator struct {
 	plan   *Plan
 	memory *model.Memory
 	demand Demand
+	note   string // of the comparison with headers
 }
 
 // NewEstimate adds what the model keeps of its sequences to the weights of a
 // plan. Errors: *SplitError where the plan's degrees cut the heads of a cache,
-// ErrOverflow, and where a cache type or the context is impossible. A model
+// ErrOverflow, *model.ConfigError where the weights have other layers or heads
+// than the config, and where a cache type or the context is impossible. A model
 // that does not fit is no error.
 func NewEstimate(p *Plan, m *model.Memory, d Demand) (*Estimate, error) {
 	e, err := newEstimator(p, m, d)
@@ -157,7 +159,11 @@ func newEstimator(p *Plan, m *model.Memory, d Demand) (*estimator, error) {
 	if d.Reserve.Share > 0 && d.Memory == 0 {
 		return nil, errors.New("a share is reserved of a device whose memory is not known")
 	}
-	return &estimator{p, m, d}, nil
+	note, err := compare(p, m)
+	if err != nil {
+		return nil, err
+	}
+	return &estimator{p, m, d, note}, nil
 }
 
 func (e *estimator) estimate() (*Estimate, error) {
@@ -199,6 +205,9 @@ func (e *estimator) estimate() (*Estimate, error) {
 		return nil, err
 	}
 	out.Inputs, out.Notes = e.inputs(), e.notes()
+	if e.note != "" {
+		out.Notes = append(out.Notes, e.note)
+	}
 	return out, nil
 }
 
