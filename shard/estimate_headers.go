@@ -103,7 +103,7 @@ func (c *compared) count(m *model.Memory) (note string, err error) {
 		return "", differs(m, fmt.Sprintf("the weights have %d layers", len(c.layers)), "layers")
 	}
 	if drafts > 0 {
-		note = fmt.Sprintf("the weights have %s beyond the %d of the config: its weights count, caches of drafting do not", plural(drafts, "draft layer", "draft layers"), m.Layers)
+		note = fmt.Sprintf("the weights have %s beyond the %d of the config: drafting weights count, its caches do not", plural(drafts, "draft layer", "draft layers"), m.Layers)
 	}
 	return note, nil
 }
