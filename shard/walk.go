@@ -287,7 +287,7 @@ func (w *walker) piece(r *checkpoint.Record) (piece, error) {
 func (w *walker) unwanted(f *form) *form {
 	if f.unwanted == nil {
 		c := *f.class
-		c.skip = "not asked for"
+		c.skip = notAskedFor
 		f.unwanted = &form{class: &c, dtype: f.dtype, shape: f.shape, bytes: f.bytes, of: f}
 		w.forms = append(w.forms, f.unwanted)
 	}

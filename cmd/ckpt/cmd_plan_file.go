@@ -29,12 +29,14 @@ func readPlan(path string) (*shard.Plan, error) {
 }
 
 func newPlanCheck(g *globals, std streams) *cobra.Command {
-	var asJSON bool
+	var opts planCheckOptions
 	cmd := &cobra.Command{
 		Use:   "check FILE PATH",
 		Short: "say whether a plan still fits its checkpoint",
 		Long: `Say whether a plan that was kept still fits a checkpoint: the same files, sizes
-and headers, wherever they lie now; and prove the plan again.`,
+and headers, wherever they lie now; prove the plan again; and plan again, to see
+that the same comes out. A plan that was made with a profile of your own needs
+that --profile here too.`,
 		Example: `  ckpt plan check k3-tp8.json.zst /raid/weights/kimi-k3`,
 		Annotations: map[string]string{exitStatus: `  0    it fits and is proven
   1    could not do it: a file that is no plan, an unreadable checkpoint
@@ -43,11 +45,17 @@ and headers, wherever they lie now; and prove the plan again.`,
   130  interrupted`},
 		Args: func(_ *cobra.Command, args []string) error { return want("plan check", args, "FILE", "PATH") },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runPlanCheck(cmd.Context(), g, args[0], args[1], asJSON, std)
+			return runPlanCheck(cmd.Context(), g, args[0], args[1], opts, std)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document (ckpt.plan-check/v1)")
+	cmd.Flags().StringVar(&opts.profile, "profile", "", "plan again with this family: a `NAME`, a FILE or none; the plan's own where it is not said")
+	cmd.Flags().BoolVar(&opts.json, "json", false, "print one JSON document (ckpt.plan-check/v1)")
 	return cmd
+}
+
+type planCheckOptions struct {
+	profile string
+	json    bool
 }
 
 // planCheck is the document of plan check.
@@ -60,7 +68,7 @@ type planCheck struct {
 	Proof       *shard.Proof `json:"proof"`
 }
 
-func runPlanCheck(ctx context.Context, g *globals, file, path string, asJSON bool, std streams) error {
+func runPlanCheck(ctx context.Context, g *globals, file, path string, opts planCheckOptions, std streams) error {
 	p, err := readPlan(file)
 	if err != nil {
 		return err
@@ -72,13 +80,12 @@ func runPlanCheck(ctx context.Context, g *globals, file, path string, asJSON boo
 		return openError(err, path)
 	}
 	doc := planCheck{"ckpt.plan-check/v1", file, path, true, []string{}, p.Prove()}
-	var stale *shard.StaleError
-	if err := p.Check(c); errors.As(err, &stale) {
-		doc.Fresh, doc.Differences = false, stale.Differences
-	} else if err != nil {
+	list, err := staleness(p, c, opts.profile, doc.Proof.OK())
+	if err != nil {
 		return err
 	}
-	if asJSON {
+	doc.Fresh, doc.Differences = len(list) == 0, append(doc.Differences, list...)
+	if opts.json {
 		err = writeJSON(std.out, doc)
 	} else {
 		err = printPlanCheck(std, &doc)
@@ -89,12 +96,44 @@ func runPlanCheck(ctx context.Context, g *globals, file, path string, asJSON boo
 	return err
 }
 
+// staleness lists in what a checkpoint differs from the one that was planned, or,
+// where the files are the same, what planning it again gives otherwise.
+func staleness(p *shard.Plan, c *checkpoint.Checkpoint, profile string, proven bool) ([]string, error) {
+	var stale *shard.StaleError
+	if err := p.Check(c); errors.As(err, &stale) {
+		return stale.Differences, nil
+	} else if err != nil || !proven {
+		return nil, err
+	}
+	if profile == "" {
+		profile = p.Profile
+	}
+	if profile == shard.RulesName {
+		profile = "none"
+	}
+	m, err := shard.Recognise(c, profile)
+	if errors.Is(err, shard.ErrProfile) {
+		return nil, hint(&usageError{err}, "a plan is made again with the profile that it was made with: --profile NAME or FILE")
+	} else if err != nil {
+		return nil, err
+	}
+	differences, err := p.Replan(c, m)
+	if err != nil {
+		return []string{"it cannot be planned again: " + err.Error()}, nil
+	}
+	var list []string
+	for _, d := range differences {
+		list = append(list, fmt.Sprintf("%s: the plan has %s, planning again gives %s", d.What, d.A, d.B))
+	}
+	return list, nil
+}
+
 func printPlanCheck(std streams, doc *planCheck) error {
 	w, style := bufio.NewWriter(std.out), std.style()
 	if doc.Fresh {
 		fmt.Fprintf(w, "%s  the plan fits %s\n", style.Green("fresh"), shown(doc.Path))
 	} else {
-		fmt.Fprintf(w, "%s  the plan was made of another state of %s\n", style.Red("stale"), shown(doc.Path))
+		fmt.Fprintf(w, "%s  the plan is not the one of %s\n", style.Red("stale"), shown(doc.Path))
 	}
 	const most = 5
 	for i, d := range doc.Differences {

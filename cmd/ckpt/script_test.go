@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 //	doc PATH VALUE        demand a value in the JSON document on stdout
 //	record NAME DIR       keep contents, sizes, times and inodes of a tree
 //	unchanged NAME DIR    demand that they are the same
+//	edit FILE NEW A B     write FILE with every A replaced by B, of which there is one
 //	absent GLOB           demand that nothing has such a name
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -44,6 +45,7 @@ func TestScripts(t *testing.T) {
 			"record":    scriptRecord,
 			"unchanged": scriptUnchanged,
 			"absent":    scriptAbsent,
+			"edit":      scriptEdit,
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
@@ -156,6 +158,17 @@ func scriptUnchanged(ts *testscript.TestScript, neg bool, args []string) {
 	if before != after {
 		ts.Fatalf("before:\n%safter:\n%s", before, after)
 	}
+}
+
+func scriptEdit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: edit file new-file old new")
+	}
+	text := ts.ReadFile(args[0])
+	if !strings.Contains(text, args[2]) {
+		ts.Fatalf("%s has no %s", args[0], args[2])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.ReplaceAll(text, args[2], args[3])), 0o644))
 }
 
 func scriptAbsent(ts *testscript.TestScript, neg bool, args []string) {
