@@ -145,6 +145,12 @@ func rankBytes(t *testing.T, p *Plan) int64 {
 }
 
 func k3Bytes(t *testing.T, p *Plan) {
+	// A machine with half of the ranks reads half of what is split, and all of the rest.
+	half, err := p.Node([]int{0, 1, 2, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k3Equal(t, "bytes that four of eight ranks read", half.Read, (k3Text-k3Replicated)/2+k3Replicated)
 	k3Equal(t, "bytes of every rank", rankBytes(t, p), k3Rank)
 	k3Equal(t, "ranks", int64(len(p.Ranks)), 8)
 	k3Equal(t, "replicated", p.Totals.Replicated, k3Replicated)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -239,10 +240,33 @@ func writePlanJSON(w io.Writer, p *shard.Plan, ranks []int) error {
 			list = append(list, t)
 		}
 	}
+	node, err := p.Node(ranks)
+	if err != nil {
+		return err
+	}
 	return writeJSON(w, struct {
 		*shard.Plan `json:",inline"`
+		Node        *shard.Node     `json:"node"`
 		Tensors     []*shard.Tensor `json:"tensors"`
-	}{&doc, list})
+	}{&doc, node, list})
+}
+
+// rankList writes ranks as parseRanks reads them, sorted: 0-3,6.
+func rankList(ranks []int) string {
+	ranks = slices.Compact(slices.Sorted(slices.Values(ranks)))
+	var parts []string
+	for i := 0; i < len(ranks); {
+		k := i + 1
+		for k < len(ranks) && ranks[k] == ranks[k-1]+1 {
+			k++
+		}
+		part := strconv.Itoa(ranks[i])
+		if k > i+1 {
+			part += "-" + strconv.Itoa(ranks[k-1])
+		}
+		parts, i = append(parts, part), k
+	}
+	return strings.Join(parts, ",")
 }
 
 // parseRanks reads ranks below n: 3, 0-3, 0,4. An empty text is none.

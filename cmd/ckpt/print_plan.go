@@ -21,7 +21,7 @@ type planPrinter struct {
 }
 
 func (p *planPrinter) print(ranks []int) {
-	p.header()
+	p.header(ranks)
 	p.groups()
 	p.bars()
 	if p.families {
@@ -47,7 +47,7 @@ func (p *planPrinter) print(ranks []int) {
 	}
 }
 
-func (p *planPrinter) header() {
+func (p *planPrinter) header(ranks []int) {
 	x := p.plan
 	fmt.Fprintln(p.w, p.style.Bold(shown(x.Source.Path)))
 	var t ui.Table
@@ -66,7 +66,19 @@ func (p *planPrinter) header() {
 	row(each, fmt.Sprintf("%s, %s", ui.Size(full.Bytes), ui.Plural(full.Tensors, "tensor")))
 	row("", fmt.Sprintf("%s of them replicated; padding %s", ui.Plural(x.Totals.Replicated, "byte"), ui.Plural(x.Totals.Padding, "byte")))
 	row("all ranks", fmt.Sprintf("%s, %s more than one copy", ui.Size(x.Totals.Device), ui.GB(x.Totals.Repeated)))
+	if ranks != nil {
+		row("ranks "+rankList(ranks), nodeText(x, ranks))
+	}
 	t.Write(p.w)
+}
+
+// nodeText says what a machine with these ranks needs.
+func nodeText(p *shard.Plan, ranks []int) string {
+	n, err := p.Node(ranks)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("hold %s, for which %s are read", ui.Size(n.Device), ui.Size(n.Read))
 }
 
 func profileName(x *shard.Plan) string {
