@@ -1,0 +1,3 @@
+package quant
+
+var schemes = []*Scheme{}
