@@ -247,7 +247,7 @@ func (r *Recipe) encode(b *block, exp int) (clipped int64) {
 		}
 		code := spec.round(q, r.Tie)
 		b.codes[i] = spec.signed(code, signbit(x) && (code != 0 || r.keepsSign(x, q, b.source)))
-		if code == 0 && q == 0 && r.Signs == SignsMinus {
+		if code == 0 && r.Signs == SignsMinus && float32(q) == 0 {
 			b.codes[i] = spec.signed(0, true)
 		}
 	}

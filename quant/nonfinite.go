@@ -5,23 +5,23 @@ package quant
 type nonFinite uint8
 
 const (
-	undefinedInput  nonFinite = iota
-	nanBlock                  // byte 255, every code what NaN converts to
-	torchao018                // NaN: byte 255, division by infinity; infinity: an ordinary largest value
-	torchao018Up              // NaN: as nanBlock; infinity: byte 254
-	scaleInf                  // byte 127, division by infinity; infinity and NaN become NaN
-	scaleInfDropped           // the same, every zero +0
-	quarkInput                // NaN: byte 127, every code the largest; infinity: byte 254, its code 6
-	quarkOwnInput             // NaN likewise; infinity: byte 127, codes 15 and 0
-	zeroBlock                 // byte 0, every code that of zero
-	mlx8Input                 // byte 0, every code the largest of its sign
-	modelopt8Input            // NaN: byte 0; infinity: byte 254
-	ggmlInput                 // NaN: not seen by the maximum, its code 0; infinity: byte 0, codes 0
-	tritonInput               // infinity: byte 255, division by infinity
-	triton8Input              // the same, infinity becomes NaN
-	infLargest                // infinity: an ordinary largest value
-	infTop                    // infinity: byte 254
-	teInput                   // the same; NaN: not seen by the maximum
+	undefinedInput     nonFinite = iota
+	nanBlock                     // byte 255, every code what NaN converts to
+	torchao018Ordinary           // NaN: byte 255, division by infinity; infinity: an ordinary largest value
+	torchao018Up                 // NaN: as nanBlock; infinity: byte 254
+	scaleInf                     // byte 127, division by infinity; infinity and NaN become NaN
+	scaleInfDropped              // the same, every zero +0
+	quarkInput                   // NaN: byte 127, every code the largest; infinity: byte 254, its code 6
+	quarkOwnInput                // NaN likewise; infinity: byte 127, codes 15 and 0
+	zeroBlock                    // byte 0, every code that of zero
+	mlx8Input                    // byte 0, every code the largest of its sign
+	modelopt8Input               // NaN: byte 0; infinity: byte 254
+	ggmlInput                    // NaN: not seen by the maximum, its code 0; infinity: byte 0, codes 0
+	tritonInput                  // infinity: byte 255, division by infinity
+	triton8Input                 // the same, infinity becomes NaN
+	infLargest                   // infinity: an ordinary largest value
+	infTop                       // infinity: byte 254
+	teInput                      // the same; NaN: not seen by the maximum
 )
 
 // asSystem gives the codes and the scale byte of a block with NaN or infinity.
@@ -31,7 +31,7 @@ func (r *Recipe) asSystem(b *block) (byte, bool) {
 	switch r.system {
 	case nanBlock:
 		return r.fill(b, r.Format.Element().nanOf(), 255), true
-	case torchao018, torchao018Up:
+	case torchao018Ordinary, torchao018Up:
 		if nan && r.system == torchao018Up {
 			return r.fill(b, r.Format.Element().nanOf(), 255), true
 		}
@@ -184,6 +184,11 @@ func (r *Recipe) eight(b *block, nan bool) byte {
 func (r *Recipe) ggmlInput(b *block) byte {
 	if b.hasInf() {
 		return r.fill(b, 0, 0)
+	}
+	for i, x := range b.x {
+		if x != x {
+			b.x[i] = 0
+		}
 	}
 	s := r.scaleOf(b, b.finiteMax())
 	r.encode(b, s.exp)

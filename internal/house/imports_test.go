@@ -74,8 +74,8 @@ func TestNothingIsMapped(t *testing.T) {
 	}
 }
 
-// lists name the profiles that are embedded.
-var lists = []string{"model/embedded.go", "model/reading.go"}
+// lists name the profiles that are embedded, and the schemes.
+var lists = []string{"model/embedded.go", "model/reading.go", "quant/scheme_table.go", "quant/layout_table.go"}
 
 // What a family is called is said in profiles, not in code.
 func TestFamiliesAreData(t *testing.T) {

@@ -1,0 +1,135 @@
+package quant
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"ckpt/dtype"
+)
+
+// Conformance is how one scheme keeps to one row of the vectors.
+type Conformance struct {
+	Scheme    string
+	Format    Format
+	Row       string
+	Confirmed bool // the row comes from running the system itself
+	Cases     int
+	Passed    int
+	Undefined int // cases for which the row gives no bytes, or that the scheme leaves out
+	Failures  []string
+}
+
+// CheckConformance runs every scheme on every row of the vectors that it says
+// it gives.
+func CheckConformance() ([]Conformance, error) {
+	v, err := readVectors()
+	if err != nil {
+		return nil, err
+	}
+	var out []Conformance
+	for _, s := range Schemes() {
+		for i := range s.Recipes {
+			for _, row := range s.Recipes[i].Rows {
+				c, err := v.check(s, &s.Recipes[i], row)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, c)
+			}
+		}
+	}
+	return out, nil
+}
+
+// finiteOnly marks a row of which only finite input is compared.
+const finiteOnly = " finite"
+
+func (v *vectors) check(s *Scheme, r *Recipe, row string) (Conformance, error) {
+	cases, section := v.MXFP4, "mxfp4"
+	switch r.Format {
+	case MXFP4:
+	case MXFP8E4M3:
+		cases, section = v.MXFP8E4M3, "mxfp8_e4m3"
+	default:
+		return v.checkOther(s, r, row)
+	}
+	c := Conformance{Scheme: s.Name, Format: r.Format, Row: strings.TrimSuffix(row, finiteOnly)}
+	for _, name := range v.Meta.Confirmed[section] {
+		c.Confirmed = c.Confirmed || name == c.Row
+	}
+	for _, one := range cases {
+		if err := c.run(s, one, strings.HasSuffix(row, finiteOnly)); err != nil {
+			return c, fmt.Errorf("vectors: case %s: %w", one.Name, err)
+		}
+	}
+	return c, nil
+}
+
+// run compares one block.
+func (c *Conformance) run(s *Scheme, one vector, finite bool) error {
+	want, ok := one.Results[c.Row]
+	if !ok {
+		return nil
+	}
+	x, err := numbers(one.Input)
+	if err != nil {
+		return err
+	}
+	codes, err := want.codes()
+	if err != nil {
+		return err
+	}
+	b := block{x: x}
+	if want.Scale == nil || len(codes) == 0 || finite && b.nonFinite() > 0 {
+		c.Undefined++
+		return nil
+	}
+	c.Cases++
+	source := dtype.F32
+	if one.Type == "bf16" {
+		source = dtype.BF16
+	}
+	got, scale, err := encodeOnce(s, c.Format, source, x, EncodeOptions{NonFinite: AsSystem})
+	switch {
+	case err != nil:
+		c.Failures = append(c.Failures, fmt.Sprintf("%s: %v", one.Name, err))
+	case int(scale[0]) != *want.Scale || !bytes.Equal(got, codes):
+		c.Failures = append(c.Failures, fmt.Sprintf("%s: scale %d codes %x, want %d %x", one.Name, scale[0], got, *want.Scale, codes))
+	default:
+		c.Passed++
+	}
+	return nil
+}
+
+// encodeOnce encodes one row.
+func encodeOnce(s *Scheme, f Format, source dtype.Type, x []float32, opts EncodeOptions) (codes, scales []byte, err error) {
+	e, err := NewEncoder(s, f, source, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	codes, scales = make([]byte, f.CodeBytes(len(x))), make([]byte, f.ScaleBytes(len(x)))
+	_, err = e.Encode(codes, scales, bytesOf(source, x), 1, len(x))
+	return codes, scales, err
+}
+
+// bytesOf writes x as numbers of a type that holds them exactly.
+func bytesOf(t dtype.Type, x []float32) (out []byte) {
+	for _, v := range x {
+		switch t {
+		case dtype.BF16:
+			out = binary.LittleEndian.AppendUint16(out, uint16(math.Float32bits(v)>>16))
+		case dtype.F16:
+			out = binary.LittleEndian.AppendUint16(out, toF16(float64(v)))
+		default:
+			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
+		}
+	}
+	return out
+}
+
+func (v *vectors) checkOther(s *Scheme, r *Recipe, row string) (Conformance, error) {
+	return Conformance{Scheme: s.Name, Format: r.Format, Row: row}, nil
+}
