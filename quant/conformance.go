@@ -130,6 +130,34 @@ func bytesOf(t dtype.Type, x []float32) (out []byte) {
 	return out
 }
 
+// checkOther compares the tensors of NVFP4.
 func (v *vectors) checkOther(s *Scheme, r *Recipe, row string) (Conformance, error) {
-	return Conformance{Scheme: s.Name, Format: r.Format, Row: row}, nil
+	c := Conformance{Scheme: s.Name, Format: r.Format, Row: row, Confirmed: true}
+	for _, one := range v.NVFP4 {
+		want, convention := one.ModelOpt, Multiplier
+		if row == "compressed_tensors_f32_weights" {
+			want, convention = tensorNV(one.CompressedTensors), Divisor
+		}
+		x, err := numbers(one.Input)
+		if err != nil {
+			return c, err
+		}
+		var amax float32
+		for _, v := range x {
+			amax = max(amax, abs(v))
+		}
+		tensor := NVFP4TensorScale(amax, convention)
+		codes, scales, err := encodeOnce(s, NVFP4, dtype.F32, x, EncodeOptions{TensorScale: tensor})
+		if err != nil {
+			return c, err
+		}
+		c.Cases++
+		got := fmt.Sprintf("%x %x %08x", scales, codes, math.Float32bits(tensor))
+		if exp := want.Scale + " " + want.Weight + " " + want.Tensor; got != exp {
+			c.Failures = append(c.Failures, fmt.Sprintf("%s: scales, codes, tensor scale %s, want %s", one.Name, got, exp))
+			continue
+		}
+		c.Passed++
+	}
+	return c, nil
 }

@@ -41,4 +41,3 @@ var layouts = [...]LayoutInfo{
 }
 
 const consecutive = "low nibble = even element"
-

@@ -27,8 +27,45 @@ func (e *Encoder) checkTensorScale() error {
 	return nil
 }
 
-// nvfp4 encodes a block of sixteen.
-func (e *Encoder) nvfp4(b *block, rep *Report) byte { return 0 }
+// nvfp4 encodes a block of sixteen in float32, as both systems do: the scale of
+// the block is maximum / 6 in units of the tensor's scale, as E4M3.
+func (e *Encoder) nvfp4(b *block, rep *Report) byte {
+	r, t := e.recipe, e.opts.TensorScale
+	amax := b.finiteMax()
+	if amax == 0 {
+		rep.ZeroBlocks++
+	}
+	divisor := r.Layout == LayoutCompressedTensorsNVFP4
+	var local float32
+	if divisor {
+		local = t * (amax / 6)
+	} else {
+		local = amax / (6 * t)
+	}
+	scale := E4M3.Encode(local)
+	switch {
+	case local == 0, scale == 0 && divisor:
+		scale = r.Zero
+	case scale == 0:
+		scale = 1 // ModelOpt clamps to the smallest subnormal
+	}
+	unit := E4M3.Decode(scale)
+	if divisor {
+		unit /= t
+	} else {
+		unit *= t
+	}
+	spec := E2M1.spec()
+	for i, x := range b.x {
+		q := abs(x) / unit
+		if q > 6 {
+			rep.Clipped++
+		}
+		code := spec.round(float64(q), TieEven)
+		b.codes[i] = spec.signed(code, signbit(x) && x != 0)
+	}
+	return scale
+}
 
 // nanScale is the NaN of a scale.
 func (f Format) nanScale() byte {

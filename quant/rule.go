@@ -59,9 +59,9 @@ func (r ScaleRule) Threshold(e Element) (k int, t uint32) {
 	}
 }
 
-// nearest is the mantissa from which log2 rounds up: of max / sqrt(2), the next
-// float32.
-var nearest = [...]uint32{E2M1: 0x07C3B7, E4M3: 0x1E7BE2, E5M2: 0, E2M3: 0, E3M2: 0, INT8: 0}
+// nearest is the first mantissa whose logarithm rounds up: that of the largest
+// value times the square root of 2, the next float32.
+var nearest = [...]uint32{E2M1: 0x07C3B7, E4M3: 0x1E6455, E5M2: 0x1E6455, E2M3: 0x29B4A5, E3M2: 0x1E6455, INT8: 0x339AEA}
 
 // Signs is what becomes of the sign of an element whose code is zero.
 type Signs uint8

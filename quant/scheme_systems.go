@@ -15,7 +15,7 @@ var compressedTensors = &Scheme{
 		},
 		{
 			Format: NVFP4, Rule: Nearest, Signs: SignsTiny, Zero: 0x20, Layout: LayoutCompressedTensorsNVFP4,
-			Clamp: "a scale of 0 becomes 0.125", Input: "undefined", Rows: []string{"compressed_tensors_f32_weights"},
+			Clamp: "a scale that is 0 or vanishes becomes 0.125", Input: "undefined", Rows: []string{"compressed_tensors_f32_weights"},
 		},
 	},
 }
@@ -93,7 +93,7 @@ var modelopt = &Scheme{
 		},
 		{
 			Format: NVFP4, Rule: Nearest, Signs: SignsTiny, Zero: 0x38, Layout: LayoutModelOptNVFP4,
-			Clamp: "a scale of 0 becomes 1", Input: "undefined", Rows: []string{"modelopt"},
+			Clamp: "a zero block has scale 1; a scale that vanishes becomes 2^-9", Input: "undefined", Rows: []string{"modelopt"},
 		},
 	},
 }

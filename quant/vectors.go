@@ -59,19 +59,24 @@ type vector6 struct {
 }
 
 type vectorNV struct {
-	Name     string   `json:"name"`
-	Input    []string `json:"input_f32_hex"`
-	ModelOpt struct {
-		Scale  string `json:"weight_scale"`
-		Weight string `json:"weight"`
-		Tensor string `json:"weight_scale_2_f32"`
-	} `json:"modelopt"`
-	CompressedTensors struct {
-		Scale  string `json:"weight_scale"`
-		Weight string `json:"weight_packed"`
-		Tensor string `json:"weight_global_scale_f32"`
-	} `json:"compressed_tensors_f32_weights"`
-	GGML string `json:"ggml_block36"`
+	Name              string   `json:"name"`
+	Input             []string `json:"input_f32_hex"`
+	ModelOpt          tensorNV `json:"modelopt"`
+	CompressedTensors packedNV `json:"compressed_tensors_f32_weights"`
+	GGML              string   `json:"ggml_block36"`
+}
+
+type tensorNV struct {
+	Scale  string `json:"weight_scale"`
+	Weight string `json:"weight"`
+	Tensor string `json:"weight_scale_2_f32"`
+}
+
+// packedNV is tensorNV under compressed-tensors' names.
+type packedNV struct {
+	Scale  string `json:"weight_scale"`
+	Weight string `json:"weight_packed"`
+	Tensor string `json:"weight_global_scale_f32"`
 }
 
 // readVectors unpacks the vectors.

@@ -1,0 +1,111 @@
+package quant
+
+import (
+	"math"
+	"testing"
+
+	"ckpt/dtype"
+)
+
+// measured are the scale bytes that packages gave for a block whose largest
+// value is each positive finite bf16, against the integer form: how many of the
+// 32,639 maxima disobey it. From scale_rule_bf16 of the vectors.
+var measured = []struct {
+	scheme     string
+	format     Format
+	k          int
+	t          uint16 // of 128
+	exceptions int
+}{
+	{"torchao-floor-0.18", MXFP4, 2, 128, 0},
+	{"torchao-floor", MXFP4, 2, 128, 0},
+	{"torchao-ceil-0.18", MXFP4, 2, 1, 0},
+	{"torchao-ceil", MXFP4, 2, 1, 0},
+	{"torchao-even-0.18", MXFP4, 2, 96, 0},
+	{"torchao-even", MXFP4, 2, 96, 32},
+	{"torchao-rceil-0.18", MXFP4, 2, 65, 0},
+	{"torchao-rceil", MXFP4, 2, 65, 0},
+	{"compressed-tensors", MXFP4, 2, 96, 32},
+	{"mlx-0.32.1", MXFP4, 3, 11, 5268},
+	{"mlx", MXFP4, 2, 65, 196},
+	{"modelopt", MXFP4, 2, 65, 0},
+	{"torchao-floor-0.18", MXFP8E4M3, 8, 128, 0},
+	{"torchao-floor", MXFP8E4M3, 8, 128, 0},
+	{"torchao-ceil-0.18", MXFP8E4M3, 8, 1, 0},
+	{"torchao-ceil", MXFP8E4M3, 8, 1, 0},
+	{"torchao-even-0.18", MXFP8E4M3, 8, 120, 0},
+	{"torchao-even", MXFP8E4M3, 8, 120, 8},
+	{"torchao-rceil-0.18", MXFP8E4M3, 8, 97, 0},
+	{"torchao-rceil", MXFP8E4M3, 8, 97, 0},
+	{"compressed-tensors", MXFP8E4M3, 8, 96, 32},
+	{"mlx-0.32.1", MXFP8E4M3, 9, 32, 5514},
+	{"mlx", MXFP8E4M3, 8, 97, 996},
+	{"modelopt", MXFP8E4M3, 8, 97, 0},
+	{"ggml", MXFP4, 2, 128, 255},
+	{"gguf", MXFP4, 2, 128, 255},
+	{"quark", MXFP4, 2, 96, 383},
+	{"quark-floor", MXFP4, 2, 123, 5962},
+	{"quark-ceil", MXFP4, 2, 3, 3682},
+	// derived, not measured
+	{"kimi-linear-v2", MXFP4, 3, 8, 0},
+	{"kimi-linear-v2", MXFP8E4M3, 9, 31, 0},
+	{"torchao-floor", MXFP8E5M2, 15, 128, 0},
+	{"torchao-even", MXFP8E5M2, 15, 112, 16},
+	{"torchao-rceil", MXFP8E5M2, 15, 97, 0},
+	{"torchao-ceil", MXFP8E5M2, 15, 1, 0},
+	{"torchao-floor", MXFP6E2M3, 2, 128, 0},
+	{"torchao-even", MXFP6E2M3, 2, 120, 8},
+	{"torchao-rceil", MXFP6E2M3, 2, 113, 0},
+	{"torchao-ceil", MXFP6E2M3, 2, 1, 0},
+	{"torchao-floor", MXFP6E3M2, 4, 128, 0},
+	{"torchao-even", MXFP6E3M2, 4, 112, 16},
+	{"torchao-rceil", MXFP6E3M2, 4, 97, 0},
+	{"torchao-ceil", MXFP6E3M2, 4, 1, 0},
+	// ours
+	{"floor", MXFP4, 2, 128, 0},
+	{"even", MXFP4, 2, 96, 0},
+	{"rceil", MXFP4, 2, 65, 0},
+	{"ceil", MXFP4, 2, 1, 0},
+	{"nearest", MXFP4, 3, 8, 0},
+	{"nearest", MXFP8E4M3, 9, 31, 0},
+}
+
+func TestScaleRuleOfEveryMaximum(t *testing.T) {
+	for _, m := range measured {
+		s, ok := SchemeNamed(m.scheme)
+		if !ok {
+			t.Fatalf("no scheme %s", m.scheme)
+		}
+		r, ok := s.Recipe(m.format)
+		if !ok {
+			t.Fatalf("no %s in %s", m.format, m.scheme)
+		}
+		exceptions := 0
+		for x := uint16(1); x < 0x7F80; x++ {
+			want := int(x>>7) - m.k
+			if x&0x7F >= m.t {
+				want++
+			}
+			if got := r.scale(fromBF16(x), dtype.BF16); int(got.byte) != max(want, 0) {
+				exceptions++
+			}
+		}
+		if exceptions != m.exceptions {
+			t.Errorf("%s %s: %d maxima disobey k %d, T %d/128; measured %d", m.scheme, m.format, exceptions, m.k, m.t, m.exceptions)
+		}
+	}
+}
+
+// The threshold of nearest is the first mantissa whose logarithm rounds up.
+func TestNearestThreshold(t *testing.T) {
+	for e := E2M1; e <= INT8; e++ {
+		k, got := Nearest.Threshold(e)
+		// the largest value is 2^emax * top, so the step is at top * sqrt(2) * 2^n
+		step := float64(e.Max()) * math.Sqrt2
+		frac, exp := math.Frexp(step)
+		want := uint32(math.Floor((2*frac-1)*(1<<23))) + 1
+		if got != want || k != exp-1 {
+			t.Errorf("%s: k %d mantissa %#x, want %d %#x", e, k, got, exp-1, want)
+		}
+	}
+}
