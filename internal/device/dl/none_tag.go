@@ -1,0 +1,5 @@
+//go:build nogpu
+
+package dl
+
+const unsupported = "built without devices (build tag nogpu)"
