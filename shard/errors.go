@@ -3,6 +3,7 @@ package shard
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -47,23 +48,30 @@ type SplitError struct {
 func (e *SplitError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %d cannot be split", e.Degree, e.degree())
-	for i, r := range e.Refusals {
-		const shown = 3
-		if i == shown {
-			fmt.Fprintf(&b, "; and %d more families", len(e.Refusals)-shown)
-			break
-		}
-		sep := "; "
-		if i == 0 {
-			sep = ": "
-		}
-		b.WriteString(sep)
+	list, more := e.shown()
+	for i, r := range list {
+		b.WriteString(map[bool]string{true: ": ", false: "; "}[i == 0])
 		if r.Pattern != "" {
 			b.WriteString(r.Pattern + ": ")
 		}
 		b.WriteString(r.Reason)
 	}
+	if more > 0 {
+		fmt.Fprintf(&b, "; and %s", plural(more, "more family", "more families"))
+	}
 	return b.String()
+}
+
+// shown are a few refusals, of one family for each reason, and how many more
+// families there are.
+func (e *SplitError) shown() (list []Refusal, more int) {
+	const most = 4
+	for _, r := range e.Refusals {
+		if len(list) < most && !slices.ContainsFunc(list, func(x Refusal) bool { return x.Reason == r.Reason }) {
+			list = append(list, r)
+		}
+	}
+	return list, len(e.Refusals) - len(list)
 }
 
 func (e *SplitError) degree() int {

@@ -82,7 +82,7 @@ type Stage struct {
 type Group struct {
 	Group   string  `json:"group"`
 	Total   int64   `json:"bytes_total"`          // in the checkpoint
-	PerRank int64   `json:"bytes_per_rank"`       // on the fullest rank
+	PerRank int64   `json:"bytes_per_rank"`       // on a rank of the stage that has most of it
 	Stages  []int64 `json:"bytes_per_stage_rank"` // on each rank of each stage
 	Action  Action  `json:"action"`
 }
@@ -114,7 +114,7 @@ type Family struct {
 	Action  Action   `json:"action"`
 	Reason  string   `json:"reason,omitempty"` // why it is skipped
 	Total   int64    `json:"bytes_total"`
-	PerRank int64    `json:"bytes_per_rank"` // on the fullest rank
+	PerRank int64    `json:"bytes_per_rank"` // on a rank of the stage that has most of it
 	Stages  []int64  `json:"bytes_per_stage_rank"`
 }
 
