@@ -26,7 +26,7 @@ var arrows = map[string][]string{
 	"audit":                 with("dtype", "quant", "safetensors", "gguf", "checkpoint", "model"),
 	"convert":               with("dtype", "quant", "safetensors", "gguf", "checkpoint", "model", "shard", "internal/hfconfig", "internal/jsonedit"),
 	"loader": {
-		"dtype", "shard", "internal/fs", "internal/newfile", "internal/uring", "internal/pages", "internal/unixsock",
+		"dtype", "shard", "loader/client", "internal/fs", "internal/newfile", "internal/uring", "internal/pages", "internal/unixsock",
 		"internal/device/cuda", "internal/device/hip", "internal/device/opencl",
 	},
 	"loader/client": {"internal/pages", "internal/unixsock", "internal/device/cuda", "internal/device/hip"},
