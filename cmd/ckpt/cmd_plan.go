@@ -13,47 +13,32 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"ckpt/checkpoint"
 	"ckpt/internal/newfile"
 	"ckpt/internal/ui"
 	"ckpt/shard"
 )
 
 type planOptions struct {
-	places
-	degrees
+	planning
 	rank      string
-	tensors   []string
-	layout    string
-	aLog      string
-	profile   string
 	out       string
 	svg, html string
 	families  bool
 	widths    bool
 	json      bool
-	jobs      int
 
-	set   map[string]bool
-	match *ui.Matcher
-	plan  shard.Options
+	set map[string]bool
 }
 
 func (o *planOptions) addFlags(fs *pflag.FlagSet) {
-	o.degrees.addFlags(fs)
+	o.planning.addFlags(fs, "files to read at the same time")
 	fs.StringVar(&o.rank, "rank", "", "list the tensors of these `ranks`: 3, 0-3, 0,4")
-	fs.StringArrayVar(&o.tensors, "tensor", nil, "plan only tensors whose name matches `GLOB` or re:REGEX (may be repeated)")
-	fs.StringVar(&o.layout, "layout", "", "names and shapes of the `engine` or of the checkpoint (default: engine where the profile has one)")
-	fs.StringVar(&o.aLog, "a-log", "stored", "keep A_log as `stored`, on every rank, or narrow it to heads and split it")
-	addProfile(fs, &o.profile)
 	fs.StringVarP(&o.out, "out", "o", "", "write the plan with its copy program to a new `FILE`, compressed if it ends in .zst")
 	fs.StringVar(&o.svg, "svg", "", "draw the layout into a new `FILE`")
 	fs.StringVar(&o.html, "html", "", "write a page with the layout and all numbers into a new `FILE`")
 	fs.BoolVar(&o.families, "families", false, "show every family of tensors, not only the groups")
 	fs.BoolVar(&o.widths, "degrees", false, "show which degrees work, and how wide the pieces of each axis are")
 	fs.BoolVar(&o.json, "json", false, "print one JSON document (ckpt.plan/v1), without the copy program")
-	fs.IntVarP(&o.jobs, "jobs", "j", 0, "files to read at the same time (0: as many as processors)")
-	o.addSource(fs)
 }
 
 func newPlan(g *globals, std streams) *cobra.Command {
@@ -102,32 +87,13 @@ const planStatuses = `  0    the plan is made and proven
   130  interrupted`
 
 // check reads the values of the flags.
-func (o *planOptions) check() (err error) {
-	if o.match, err = ui.NewMatcher(o.tensors); err != nil {
-		return &usageError{err}
-	}
-	if o.match != nil {
-		o.plan.Keep = o.match.Match
-	}
-	if o.set["layout"] {
-		if err := oneOf("--layout", o.layout, "engine", "checkpoint"); err != nil {
-			return err
-		}
-	}
-	if err := oneOf("--a-log", o.aLog, "stored", "heads"); err != nil {
-		return err
-	}
-	o.plan.Layout, o.plan.ALog = shard.Layout(o.layout), shard.ALog(o.aLog)
+func (o *planOptions) check() error {
 	for _, f := range []struct{ name, value string }{{"out", o.out}, {"svg", o.svg}, {"html", o.html}} {
 		if o.set[f.name] && f.value == "" {
 			return usagef("--%s: the name of the file is empty", f.name)
 		}
 	}
-	if err := checkJobs(o.jobs); err != nil {
-		return err
-	}
-	o.profile, err = checkProfile(o.profile)
-	return err
+	return o.planning.check(o.set)
 }
 
 func runPlan(ctx context.Context, g *globals, o *planOptions, path string, std streams) error {
@@ -135,26 +101,20 @@ func runPlan(ctx context.Context, g *globals, o *planOptions, path string, std s
 	if err != nil {
 		return err
 	}
-	ranks, err := parseRanks(o.rank, t.Ranks())
+	ranks, err := parseRanks("--rank", o.rank, t.Ranks())
 	if err != nil {
 		return err
 	}
 	if err := newDestinations(o.out, o.svg, o.html); err != nil {
 		return err
 	}
-	meter := g.meter(std)
-	c, err := checkpoint.Open(ctx, path, checkpoint.Options{Jobs: o.jobs, Progress: perFile(meter, "reading headers")})
-	meter.Stop()
+	c, err := o.open(ctx, g.meter(std), path)
 	if err != nil {
-		return openError(err, path)
+		return err
 	}
-	m, err := shard.Recognise(c, o.profile)
+	_, p, err := o.make(c, t, path)
 	if err != nil {
-		return planError(err, path)
-	}
-	p, err := shard.New(c, m, t, o.plan)
-	if err != nil {
-		return o.planError(err, c, path)
+		return err
 	}
 	p.Proof = p.Prove()
 	if err := o.write(p); err != nil {
@@ -177,33 +137,6 @@ func runPlan(ctx context.Context, g *globals, o *planOptions, path string, std s
 		return errNo
 	}
 	return nil
-}
-
-// openError words why a checkpoint cannot be opened.
-func openError(err error, path string) error {
-	if errors.Is(err, checkpoint.ErrNotFound) {
-		return err
-	}
-	return hint(err, "ckpt audit %s says all that is wrong and how to mend it", shellPath(path))
-}
-
-// planError words why a plan cannot be made, where that is known to come of the
-// filter of tensors too.
-func (o *planOptions) planError(err error, c *checkpoint.Checkpoint, path string) error {
-	var nothing *shard.NothingError
-	switch {
-	case errors.As(err, &nothing) && o.match != nil:
-		return o.noTensor(nothing, c, path)
-	case errors.Is(err, shard.ErrPart):
-		err = fmt.Errorf("--tensor takes %w", err)
-		if o.ep > 1 {
-			return hint(err, "take all experts of a layer")
-		}
-		return hint(err, "take all experts of a layer, or --layout checkpoint, where each is a tensor of its own")
-	case errors.Is(err, shard.ErrUnknown):
-		return hint(err, "--profile FILE teaches ckpt a family, --tensor leaves tensors out; on one rank nothing needs to be known")
-	}
-	return planError(err, path)
 }
 
 // write makes the files that the flags name.
@@ -267,30 +200,4 @@ func rankList(ranks []int) string {
 		parts, i = append(parts, part), k
 	}
 	return strings.Join(parts, ",")
-}
-
-// parseRanks reads ranks below n: 3, 0-3, 0,4. An empty text is none.
-func parseRanks(text string, n int) ([]int, error) {
-	var out []int
-	if text == "" {
-		return nil, nil
-	}
-	for _, part := range strings.Split(text, ",") {
-		left, right, isRange := strings.Cut(strings.TrimSpace(part), "-")
-		if !isRange {
-			right = left
-		}
-		from, err := strconv.ParseUint(left, 10, 31)
-		to, err2 := strconv.ParseUint(right, 10, 31)
-		switch {
-		case err != nil || err2 != nil || from > to:
-			return nil, usagef("--rank %q: ranks read like 3, 0-3 or 0,4", text)
-		case to >= uint64(n):
-			return nil, usagef("--rank %q: there are %s, from 0 on", text, ui.Plural(n, "rank"))
-		}
-		for r := from; r <= to; r++ {
-			out = append(out, int(r))
-		}
-	}
-	return out, nil
 }

@@ -176,7 +176,7 @@ places in the arena and where they come from.`,
 			if opts.rank == "" && match != nil {
 				opts.rank = fmt.Sprintf("0-%d", len(p.Ranks)-1)
 			}
-			ranks, err := parseRanks(opts.rank, len(p.Ranks))
+			ranks, err := parseRanks("--rank", opts.rank, len(p.Ranks))
 			if err != nil {
 				return err
 			}

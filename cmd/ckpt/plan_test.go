@@ -60,12 +60,12 @@ func TestPagesHoldNames(t *testing.T) {
 
 func TestParseRanks(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "0": 1, "3": 1, "0-7": 8, "0,4": 2, "0-1, 6-7": 4} {
-		if got, err := parseRanks(text, 8); err != nil || len(got) != want {
+		if got, err := parseRanks("--rank", text, 8); err != nil || len(got) != want {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"8", "-1", "1-", "a", "3-1", "0-8", ",", "1,,2", "99999999999999999999"} {
-		if got, err := parseRanks(text, 8); err == nil {
+		if got, err := parseRanks("--rank", text, 8); err == nil {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

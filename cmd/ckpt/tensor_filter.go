@@ -12,7 +12,7 @@ import (
 )
 
 // noTensor words that --tensor leaves nothing to plan.
-func (o *planOptions) noTensor(e *shard.NothingError, c *checkpoint.Checkpoint, path string) error {
+func (o *planning) noTensor(e *shard.NothingError, c *checkpoint.Checkpoint, path string) error {
 	filter := strings.Join(o.tensors, ", ")
 	if len(e.Reasons) > 0 {
 		return usagef("--tensor %q: only tensors that are skipped (%s)", filter, strings.Join(e.Reasons, "; "))
