@@ -18,6 +18,7 @@ type Memory struct {
 	Available int64 // without swapping, by the kernel's own estimate
 	Limit     int64 // least limit of the control groups around this process; 0 is none
 	LimitFrom string
+	Used      int64 // by the group of that limit
 }
 
 // Usable is the memory that this process may fill: the limit of its control
@@ -43,6 +44,7 @@ func readMemory(root fs.FS) (Memory, error) {
 	m.Total = meminfo(info, "MemTotal")
 	m.Available = meminfo(info, "MemAvailable")
 	m.Limit, m.LimitFrom = cgroupLimit(root)
+	m.Used = cgroupUsed(root, m.LimitFrom)
 	return m, nil
 }
 
