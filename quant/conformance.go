@@ -53,8 +53,10 @@ func (v *vectors) check(s *Scheme, r *Recipe, row string) (Conformance, error) {
 	case MXFP4:
 	case MXFP8E4M3:
 		cases, section = v.MXFP8E4M3, "mxfp8_e4m3"
+	case NVFP4:
+		return v.checkNVFP4(s, row)
 	default:
-		return v.checkOther(s, r, row)
+		return v.checkMXFP6(s, r.Format, row)
 	}
 	c := Conformance{Scheme: s.Name, Format: r.Format, Row: strings.TrimSuffix(row, finiteOnly)}
 	for _, name := range v.Meta.Confirmed[section] {
@@ -130,9 +132,38 @@ func bytesOf(t dtype.Type, x []float32) (out []byte) {
 	return out
 }
 
-// checkOther compares the tensors of NVFP4.
-func (v *vectors) checkOther(s *Scheme, r *Recipe, row string) (Conformance, error) {
-	c := Conformance{Scheme: s.Name, Format: r.Format, Row: row, Confirmed: true}
+// checkMXFP6 compares the blocks of one element type and mode: codes of six
+// bits, packed four to three bytes.
+func (v *vectors) checkMXFP6(s *Scheme, f Format, row string) (Conformance, error) {
+	c := Conformance{Scheme: s.Name, Format: f, Row: row, Confirmed: true}
+	for _, one := range v.MXFP6 {
+		if !strings.EqualFold(one.Format, f.Element().String()) || !strings.HasSuffix(row, one.Mode) {
+			continue
+		}
+		x, err := numbers(one.Input)
+		if err != nil {
+			return c, err
+		}
+		packed, scales, err := encodeOnce(s, f, dtype.BF16, x, EncodeOptions{})
+		if err != nil {
+			return c, err
+		}
+		codes := make([]byte, 32)
+		unpack6(codes, packed)
+		c.Cases++
+		got := fmt.Sprintf("%d %x %x", scales[0], packed, codes)
+		if want := fmt.Sprintf("%d %s %s", one.Scale, one.Packed, one.Codes); got != want {
+			c.Failures = append(c.Failures, fmt.Sprintf("%s %s: scale, packed, codes %s, want %s", one.Format, one.Mode, got, want))
+			continue
+		}
+		c.Passed++
+	}
+	return c, nil
+}
+
+// checkNVFP4 compares tensors, the scale of the tensor included.
+func (v *vectors) checkNVFP4(s *Scheme, row string) (Conformance, error) {
+	c := Conformance{Scheme: s.Name, Format: NVFP4, Row: row, Confirmed: true}
 	for _, one := range v.NVFP4 {
 		want, convention := one.ModelOpt, Multiplier
 		if row == "compressed_tensors_f32_weights" {

@@ -31,6 +31,7 @@ type element struct {
 	emin int   // exponent of the smallest normal number
 	emax int   // exponent of the largest number
 	top  uint8 // code of the largest finite magnitude
+	inf  uint8 // code of infinity, 0 where there is none
 	nan  uint8 // code of NaN, 0 where there is none
 }
 
@@ -39,7 +40,7 @@ type element struct {
 var elements = [...]element{
 	E2M1: {name: "E2M1", bits: 4, mant: 1, emin: 0, emax: 2, top: 0x07},
 	E4M3: {name: "E4M3", bits: 8, mant: 3, emin: -6, emax: 8, top: 0x7E, nan: 0x7F},
-	E5M2: {name: "E5M2", bits: 8, mant: 2, emin: -14, emax: 15, top: 0x7B, nan: 0x7F},
+	E5M2: {name: "E5M2", bits: 8, mant: 2, emin: -14, emax: 15, top: 0x7B, inf: 0x7C, nan: 0x7F},
 	E2M3: {name: "E2M3", bits: 6, mant: 3, emin: 0, emax: 2, top: 0x1F},
 	E3M2: {name: "E3M2", bits: 6, mant: 2, emin: -2, emax: 4, top: 0x1F},
 	INT8: {name: "INT8", bits: 8, mant: 6, emin: 0, emax: 0, top: 0x7F},
@@ -94,7 +95,7 @@ func (s *element) decode(code uint8) float32 {
 	mag := code & (sign - 1)
 	v := s.value(mag)
 	switch {
-	case mag > s.top && s.nan == 0x7F && mag == s.top+1 && s.mant == 2:
+	case mag == s.inf && s.inf != 0:
 		v = math.Inf(1)
 	case mag > s.top:
 		v = math.NaN()
@@ -162,16 +163,3 @@ const (
 
 // String says what t does.
 func (t Tie) String() string { return [...]string{"to even", "toward zero", "away from zero"}[t] }
-
-// E8M0 is the value of a scale byte: 2^(b-127), from the subnormal 2^-127 at 0
-// to 2^127 at 254; 255 is NaN.
-func E8M0(b uint8) float32 {
-	switch b {
-	case 0:
-		return math.Float32frombits(1 << 22)
-	case 255:
-		return float32(math.NaN())
-	default:
-		return math.Float32frombits(uint32(b) << 23)
-	}
-}

@@ -21,6 +21,7 @@ const (
 	LayoutGGML
 	LayoutModelOptNVFP4
 	LayoutCompressedTensorsNVFP4
+	LayoutGGMLNVFP4
 )
 
 // LayoutInfo is what a layout means.

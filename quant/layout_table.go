@@ -38,6 +38,10 @@ var layouts = [...]LayoutInfo{
 		"compressed-tensors nvfp4-pack-quantized", "*.weight_packed", "*.weight_scale", dtype.U8, dtype.F8_E4M3,
 		"[out, in/2], [out, in/16], *.weight_global_scale F32, a divisor", consecutive,
 	},
+	LayoutGGMLNVFP4: {
+		"ggml nvfp4", "*", "", dtype.NVFP4, dtype.Invalid,
+		"blocks of 36 bytes: four scales, then four times 8 bytes of codes", "byte j of 8: element j low, element j+8 high",
+	},
 }
 
 const consecutive = "low nibble = even element"

@@ -64,7 +64,7 @@ type scaled struct {
 func (r *Recipe) scale(amax float32, source dtype.Type) scaled {
 	switch r.reckon {
 	case byQuotient:
-		return r.settle(int(exponentUp(amax/r.Format.Element().Max())), 0)
+		return r.settle(int(CastUp.Cast(amax/r.Format.Element().Max())), 0)
 	case byQuotientUp:
 		d := math.Float32bits(amax / r.Format.Element().Max())
 		return r.settle(int((d+1<<23-1)>>23), 0)
@@ -86,16 +86,6 @@ func (r *Recipe) fromBits(amax float32) scaled {
 		field++
 	}
 	return r.settle(field-k, field)
-}
-
-// exponentUp is the E8M0 byte of d rounded up, as cvt.rp does it.
-func exponentUp(d float32) uint8 {
-	bits := math.Float32bits(d)
-	field, m := bits>>23, bits&(1<<23-1)
-	if m > 0 && (field > 0 || m > 1<<22) {
-		field++
-	}
-	return uint8(field)
 }
 
 // log2 is the exponent by a logarithm in float32.

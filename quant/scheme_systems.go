@@ -56,8 +56,14 @@ var quark = &Scheme{
 			Format: MXFP8E4M3, Rule: Even, Signs: SignsKept, Zero: 1, Clamp: clampQuark, Input: inputQuark, Layout: LayoutQuark,
 			Rows: []string{"quark_even"}, ends: quark1, system: quarkInput,
 		},
-		{Format: MXFP6E2M3, Rule: Even, Signs: SignsKept, Zero: 1, Clamp: clampQuark, Input: inputQuark, Layout: LayoutQuark, ends: quark1},
-		{Format: MXFP6E3M2, Rule: Even, Signs: SignsKept, Zero: 1, Clamp: clampQuark, Input: inputQuark, Layout: LayoutQuark, ends: quark1},
+		{
+			Format: MXFP6E2M3, Rule: Even, Signs: SignsKept, Zero: 1, Clamp: clampQuark, Input: "undefined", Layout: LayoutQuark,
+			Rows: []string{"quark EVEN"}, ends: quark1,
+		},
+		{
+			Format: MXFP6E3M2, Rule: Even, Signs: SignsKept, Zero: 1, Clamp: clampQuark, Input: "undefined", Layout: LayoutQuark,
+			Rows: []string{"quark EVEN"}, ends: quark1,
+		},
 	},
 }
 

@@ -1,5 +1,7 @@
 package quant
 
+import "strings"
+
 // schemes is the table. The order is that of the list people see: what we do by
 // ourselves, then the systems, then older releases of them.
 var schemes = []*Scheme{
@@ -94,8 +96,22 @@ func every(r Recipe, row4, row8 string) []Recipe {
 	of := rows{MXFP4: nil, MXFP8E4M3: nil, MXFP8E5M2: nil, MXFP6E2M3: nil, MXFP6E3M2: nil, MXINT8: nil}
 	if row4 != "" {
 		of[MXFP4], of[MXFP8E4M3] = []string{row4}, []string{row8}
+		if mode := sixBits(row4); mode != "" {
+			of[MXFP6E2M3], of[MXFP6E3M2] = []string{mode}, []string{mode}
+		}
 	}
 	return each(r, of)
+}
+
+// sixBits is the row of MXFP6 that goes with one of MXFP4: that section has
+// neither ceil nor 0.18.0's rows.
+func sixBits(row4 string) string {
+	for _, mode := range []string{"FLOOR", "EVEN", "RCEIL"} {
+		if strings.Contains(row4, "_"+mode+"(main") || mode == "FLOOR" && row4 == rowFloor4 {
+			return "torchao " + mode
+		}
+	}
+	return ""
 }
 
 // plain is a rule with our own policies.

@@ -1,0 +1,222 @@
+package quant
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+func mustVectors(t testing.TB) *vectors {
+	t.Helper()
+	v, err := readVectors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestTranscodeVectors(t *testing.T) {
+	v := mustVectors(t).Transcode
+	var codes [32]uint8
+	for i, c := range v["codes"].([]any) {
+		codes[i] = uint8(c.(float64))
+	}
+	plain := make([]byte, 16)
+	MXFP4.pack(plain, codes[:])
+	if got, want := hex.EncodeToString(plain), v["adjacent(HF,CT,Quark,torchao,gpt-oss)"]; got != want {
+		t.Errorf("consecutive: %s, want %s", got, want)
+	}
+	block := Packed{Codes: make([]byte, 17)}
+	if err := Transcode(MXFP4, LayoutGGML, block, LayoutPlain, Packed{plain, []byte{99}}, 1, 32); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := hex.EncodeToString(block.Codes), "63"+v["ggml_mxfp4_split"].(string); got != want {
+		t.Errorf("GGML: %s, want %s", got, want)
+	}
+	var words []byte
+	for _, w := range v["mlx_uint32_words"].([]any) {
+		b, _ := hex.DecodeString(w.(string))
+		words = append(words, b[3], b[2], b[1], b[0])
+	}
+	mlx := Packed{make([]byte, 16), make([]byte, 1)}
+	if err := Transcode(MXFP4, LayoutMLX, mlx, LayoutGGML, block, 1, 32); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(mlx.Codes, words) || mlx.Scales[0] != 99 {
+		t.Errorf("MLX: %x scale %d, want %x", mlx.Codes, mlx.Scales[0], words)
+	}
+	want, _ := hex.DecodeString(v["ggml_nvfp4_two_subblocks"].(string))
+	got := make([]byte, 16)
+	splitHalves(got[:8], plain[:8])
+	splitHalves(got[8:], plain[8:])
+	if !bytes.Equal(got, want) {
+		t.Errorf("GGML NVFP4: %x, want %x", got, want)
+	}
+}
+
+// Every layout to every other and back gives the same bytes.
+func TestTranscodeRoundTrip(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 1))
+	for _, f := range Formats() {
+		const rows, k = 5, 192
+		src := Packed{randomBytes(rng, rows*f.CodeBytes(k)), randomBytes(rng, rows*f.ScaleBytes(k))}
+		for from := range Layout(len(layouts)) {
+			for to := range Layout(len(layouts)) {
+				if !from.carries(f) || !to.carries(f) {
+					continue
+				}
+				a, b, back := room(f, from, rows, k), room(f, to, rows, k), room(f, LayoutPlain, rows, k)
+				for _, err := range []error{
+					Transcode(f, from, a, LayoutPlain, src, rows, k),
+					Transcode(f, to, b, from, a, rows, k),
+					Transcode(f, LayoutPlain, back, to, b, rows, k),
+				} {
+					if err != nil {
+						t.Fatalf("%s %s to %s: %v", f, from, to, err)
+					}
+				}
+				if !bytes.Equal(back.Codes, src.Codes) || !bytes.Equal(back.Scales, src.Scales) {
+					t.Errorf("%s %s to %s: not the same", f, from, to)
+				}
+			}
+		}
+	}
+}
+
+func room(f Format, l Layout, rows, k int) Packed {
+	if l.inside() {
+		return Packed{Codes: make([]byte, rows*(f.CodeBytes(k)+f.ScaleBytes(k)))}
+	}
+	return Packed{make([]byte, rows*f.CodeBytes(k)), make([]byte, rows*f.ScaleBytes(k))}
+}
+
+func randomBytes(rng *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(rng.Uint32())
+	}
+	return b
+}
+
+func TestTranscodeRefuses(t *testing.T) {
+	ok := Packed{make([]byte, 16), make([]byte, 1)}
+	for name, err := range map[string]error{
+		"short codes":      Transcode(MXFP4, LayoutPlain, ok, LayoutMLX, Packed{make([]byte, 15), make([]byte, 1)}, 1, 32),
+		"no scales":        Transcode(MXFP4, LayoutPlain, Packed{make([]byte, 16), nil}, LayoutMLX, ok, 1, 32),
+		"row of 31":        Transcode(MXFP4, LayoutPlain, ok, LayoutMLX, ok, 1, 31),
+		"overflow":         Transcode(MXFP4, LayoutPlain, ok, LayoutMLX, ok, 1<<40, 1<<40),
+		"negative":         Transcode(MXFP4, LayoutPlain, ok, LayoutMLX, ok, -1, 32),
+		"half an NVFP4":    Transcode(NVFP4, LayoutGGMLNVFP4, Packed{Codes: make([]byte, 36)}, LayoutPlain, Packed{make([]byte, 8), make([]byte, 1)}, 1, 16),
+		"format elsewhere": nil,
+	} {
+		if name == "format elsewhere" {
+			if err := Transcode(MXINT8, LayoutGGML, ok, LayoutPlain, ok, 1, 32); !errors.Is(err, ErrUnsupported) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if !errors.Is(err, ErrShape) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSwizzleVectors(t *testing.T) {
+	for name, s := range map[string]Swizzle{
+		"cublas_128x4": CuBLASScales, "aiter_e8m0_shuffle": AMDScales, "tinygrad_store_scale": AMDScales,
+		"aiter_shuffle_weight_16x16_bytes": AMDWeights, "tinygrad_store_fp4": AMDWeights,
+	} {
+		v := mustVectors(t).Layouts[name]
+		rows, cols := int(v["rows"].(float64)), int(v["cols"].(float64))
+		for i, want := range v["first16_offsets_row_major"].([]any) {
+			if got := s.offset(i/cols, i%cols, cols); got != int(want.(float64)) {
+				t.Errorf("%s: byte %d goes to %d, want %v", name, i, got, want)
+			}
+		}
+		for r, want := range v["offsets_of_col0_rows0-7"].([]any) {
+			if got := s.offset(r, 0, cols); got != int(want.(float64)) {
+				t.Errorf("%s: row %d goes to %d, want %v", name, r, got, want)
+			}
+		}
+		src, dst := make([]byte, rows*cols), make([]byte, rows*cols)
+		for i := range src {
+			src[i] = byte(i*167 + i>>8)
+		}
+		if err := s.Apply(dst, src, rows, cols); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%x", sha256.Sum256(dst)); got != v["sha256_of_shuffled"] {
+			t.Errorf("%s: %s, want %v", name, got, v["sha256_of_shuffled"])
+		}
+	}
+}
+
+// Apply is a permutation of the padded matrix and Undo its inverse.
+func TestSwizzleInverse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 2))
+	for s := CuBLASScales; s <= AMDWeights; s++ {
+		for _, shape := range [][2]int{{0, 0}, {1, 1}, {16, 32}, {128, 4}, {129, 5}, {256, 8}, {300, 17}, {48, 96}, {512, 224}} {
+			rows, cols := shape[0], shape[1]
+			if s == AMDWeights && (rows%16 != 0 || cols%32 != 0) {
+				if err := s.Apply(nil, nil, rows, cols); !errors.Is(err, ErrShape) {
+					t.Errorf("%s %d × %d: %v", s, rows, cols, err)
+				}
+				continue
+			}
+			r, c := s.Padded(rows, cols)
+			seen := make([]bool, r*c)
+			for i := range r {
+				for j := range c {
+					seen[s.offset(i, j, c)] = true
+				}
+			}
+			for i, hit := range seen {
+				if !hit {
+					t.Fatalf("%s %d × %d: nothing goes to %d", s, rows, cols, i)
+				}
+			}
+			src, dst, back := randomBytes(rng, rows*cols), randomBytes(rng, r*c), make([]byte, rows*cols)
+			if err := s.Apply(dst, src, rows, cols); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Undo(back, dst, rows, cols); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(back, src) {
+				t.Errorf("%s %d × %d: not the same", s, rows, cols)
+			}
+			for i := range rows {
+				for j := range cols {
+					dst[s.offset(i, j, c)] = 0
+				}
+			}
+			if !bytes.Equal(dst, make([]byte, r*c)) {
+				t.Errorf("%s %d × %d: the padding is not zero", s, rows, cols)
+			}
+		}
+	}
+}
+
+func TestInterleaveRows(t *testing.T) {
+	gate, up := []byte{1, 2, 5, 6}, []byte{3, 4, 7, 8}
+	both := make([]byte, 8)
+	if err := InterleaveRows(both, gate, up, 2); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(both, []byte{1, 2, 3, 4, 5, 6, 7, 8}) {
+		t.Errorf("got %v", both)
+	}
+	g, u := make([]byte, 4), make([]byte, 4)
+	if err := DeinterleaveRows(g, u, both, 2); err != nil || !bytes.Equal(g, gate) || !bytes.Equal(u, up) {
+		t.Errorf("got %v %v, %v", g, u, err)
+	}
+	for _, rows := range []int{-1, 0, 3} {
+		if err := InterleaveRows(both, gate, up, rows); !errors.Is(err, ErrShape) {
+			t.Errorf("%d rows: %v", rows, err)
+		}
+	}
+}
