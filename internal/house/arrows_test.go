@@ -42,6 +42,7 @@ var arrows = map[string][]string{
 	"internal/binio":    {},
 	"internal/cpu":      {},
 	"internal/names":    {},
+	"internal/fio":      {},
 	"internal/fs":       {},
 	"internal/newfile":  {"internal/fs"},
 	"internal/jsonedit": {},
