@@ -59,7 +59,8 @@ func TestForbiddenImports(t *testing.T) {
 }
 
 // Files are read, never mapped: a mapping of a file that shrinks, or of a file
-// system that fails, kills the process. Rings and devices map their own memory.
+// system that fails, kills the process. Rings and devices map their own memory,
+// pages maps memory files.
 func TestNothingIsMapped(t *testing.T) {
 	for _, s := range repository(t).sources {
 		if under(s.dir, "internal/uring") || under(s.dir, "internal/pages") || under(s.dir, "internal/device") || under(s.dir, "internal/house") {
