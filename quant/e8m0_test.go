@@ -11,7 +11,7 @@ import (
 
 // All 256 bytes, in every type they are decoded to: 127 is 1, 0 the subnormal
 // 2^-127, 255 NaN and never infinity.
-func TestFaultE8M0EveryByte_sglang25519(t *testing.T) {
+func TestFaultSGLang25519EveryE8M0Byte(t *testing.T) {
 	for b := range 256 {
 		got := float64(E8M0(uint8(b)))
 		if b == 255 {
@@ -62,7 +62,7 @@ func TestFaultE8M0EveryByte_sglang25519(t *testing.T) {
 }
 
 // A scale byte is an exponent: 127 is one, not 127.
-func TestFaultScalesAreExponents_omlx2159(t *testing.T) {
+func TestFaultOMLX2159ScalesAreExponents(t *testing.T) {
 	d, _ := NewDecoder(MXFP4, dtype.F32, DecodeOptions{})
 	dst := make([]byte, 128)
 	codes := make([]byte, 16)

@@ -222,26 +222,26 @@ func (r *Recipe) mse(b *block, amax float32) scaled {
 
 // squaredError is the sum over the block in order, in float64.
 func (r *Recipe) squaredError(b *block, exp int) (sum float64) {
-	spec := r.Format.Element().spec()
+	spec, unit := r.Format.Element().spec(), pow2(-exp)
 	for _, x := range b.x {
-		q := math.Ldexp(math.Abs(float64(x)), -exp)
+		q := math.Abs(float64(x)) * unit
 		d := q - spec.value(spec.round(q, r.Tie))
 		sum += d * d
 	}
-	return math.Ldexp(sum, 2*exp)
+	return sum * pow2(2*exp)
 }
 
 // encode gives every element its code, dividing by 2^exp, and counts those
 // beyond the largest code.
 func (r *Recipe) encode(b *block, exp int) (clipped int64) {
-	spec := r.Format.Element().spec()
+	spec, unit := r.Format.Element().spec(), pow2(-exp)
 	limit := spec.value(spec.top)
 	for i, x := range b.x {
 		if x != x {
 			b.codes[i] = r.Format.Element().nanOf()
 			continue
 		}
-		q := math.Ldexp(math.Abs(float64(x)), -exp)
+		q := math.Abs(float64(x)) * unit // exact
 		if q > limit {
 			clipped++
 		}
@@ -320,6 +320,9 @@ func (b *block) hasInf() bool {
 	}
 	return false
 }
+
+// pow2 is 2^exp; exp is that of a normal float64.
+func pow2(exp int) float64 { return math.Float64frombits(uint64(1023+exp) << 52) }
 
 func abs(x float32) float32  { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }
 func signbit(x float32) bool { return math.Float32bits(x)>>31 == 1 }
