@@ -23,6 +23,8 @@ type Decoder struct {
 	size   int
 	opts   DecodeOptions
 	fast   decodeKernel // nil: the reference
+
+	implementation string
 }
 
 // decodeKernel decodes a run of blocks with the same result as the reference.

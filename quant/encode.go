@@ -22,12 +22,14 @@ type Encoder struct {
 	source dtype.Type
 	size   int // bytes of a number
 	opts   EncodeOptions
-	fast   kernel // nil: the reference
+	fast   encodeKernel // nil: the reference
+
+	implementation string
 }
 
-// kernel encodes what it can of a run of blocks with the same result as the
+// encodeKernel encodes what it can of a run of blocks with the same result as the
 // reference; see Encoder.accelerate.
-type kernel func(e *Encoder, codes, scales, src []byte, blocks int, rep *Report) error
+type encodeKernel func(e *Encoder, codes, scales, src []byte, blocks int, rep *Report) error
 
 // NewEncoder makes an encoder of s for one format, reading BF16, F16 or F32.
 func NewEncoder(s *Scheme, f Format, source dtype.Type, opts EncodeOptions) (*Encoder, error) {
@@ -126,7 +128,7 @@ func (e *Encoder) encodeBlock(b *block, i int64, rep *Report) (byte, error) {
 	switch {
 	case s.nan:
 		return r.fill(b, r.Format.Element().nanOf(), e.count(s, i, rep)), nil
-	case s.lost:
+	case s.zero:
 		r.divideByInf(b, 0, 0)
 		return e.count(s, i, rep), nil
 	}

@@ -36,7 +36,7 @@ func (r *Recipe) own(amax float32, source dtype.Type) scaled {
 			exp--
 		}
 	}
-	return scaled{byte: byte(exp + 127), exp: exp}
+	return scaled{byte: byte(exp + 127), exp: exp, lost: exp < -127}
 }
 
 // roundTo rounds to the values of a type, ties to even.

@@ -57,7 +57,8 @@ type scaled struct {
 	byte byte
 	exp  int  // elements are divided by 2^exp
 	nan  bool // every code is NaN
-	lost bool // every code is zero
+	zero bool // every code is zero
+	lost bool // the byte stored is not that of the division
 }
 
 // scale is the rule: amax is the largest magnitude, finite, and not zero.
@@ -82,6 +83,10 @@ func (r *Recipe) fromBits(amax float32) scaled {
 	bits := math.Float32bits(amax)
 	field, m := int(bits>>23), bits&(1<<23-1)
 	k, t := r.Rule.Threshold(r.Format.Element())
+	if field == 0 { // subnormal: 2^-127 * (1 + m), or less, which is beyond every byte
+		field -= int(^m >> 22 & 1)
+		m = m << 1 & (1<<23 - 1)
+	}
 	if m >= t {
 		field++
 	}
@@ -111,15 +116,16 @@ func (r *Recipe) settle(b, field int) scaled {
 	case field == 255 && r.ends == topNaN:
 		return scaled{byte: 255, nan: true}
 	case field == 255 && r.ends == topLost:
-		return scaled{byte: 127, lost: true}
+		return scaled{byte: 127, zero: true, lost: true}
 	case field == 255 && r.ends == quark1:
 		b = 254
 	case r.ends == wrapByte && b < 0:
 		w := byte(b)
-		return scaled{byte: w, exp: int(w) - 127}
+		return scaled{byte: w, exp: int(w) - 127, lost: true}
 	case b <= 0:
 		return r.bottom()
 	}
+	b = min(b, 254) // reached by MXINT8 alone
 	return scaled{byte: byte(b), exp: b - 127}
 }
 

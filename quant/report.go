@@ -8,8 +8,9 @@ type Report struct {
 	// be read from them. The scheme's system does the same.
 	NaNBlocks int64
 	FirstNaN  int64 // index of the first such block, where NaNBlocks > 0
-	// LostBlocks counts blocks of finite input that are not all zero and whose
-	// every code is zero because the system's scale overflowed or wrapped.
+	// LostBlocks counts blocks of finite input whose byte is not that of their
+	// scale, because it overflowed or wrapped in the scheme's system: what is
+	// read from them is zero or far too large.
 	LostBlocks int64
 	FirstLost  int64 // index of the first such block, where LostBlocks > 0
 	Clipped    int64 // elements beyond the largest code

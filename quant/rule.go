@@ -25,7 +25,8 @@ const (
 	// Nearest: log2 of maximum / largest value, rounded half to even.
 	Nearest
 	// MSE: of Floor's scale and the one above it that with the smaller squared
-	// error, Floor's if they are equal.
+	// error, Floor's if they are equal. For floating-point elements no other
+	// scale is better; for INT8, whose grid is uniform, a smaller one can be.
 	MSE
 )
 

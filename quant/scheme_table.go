@@ -1,6 +1,9 @@
 package quant
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // schemes is the table. The order is that of the list people see: what we do by
 // ourselves, then the systems, then older releases of them.
@@ -103,6 +106,11 @@ func every(r Recipe, row4, row8 string) []Recipe {
 	return each(r, of)
 }
 
+// floats leaves out MXINT8, which torchao does not have.
+func floats(r []Recipe) []Recipe {
+	return slices.DeleteFunc(r, func(r Recipe) bool { return r.Format == MXINT8 })
+}
+
 // sixBits is the row of MXFP6 that goes with one of MXFP4: that section has
 // neither ceil nor 0.18.0's rows.
 func sixBits(row4 string) string {
@@ -131,7 +139,7 @@ func torchao(mode string, rule ScaleRule, by reckoning, ends ends, row4, row8 st
 	return &Scheme{
 		Name: "torchao-" + mode, System: "torchao", Release: "main 36027d8 (2026-08-21)",
 		Doc:     "0.18.0 differs where the scale byte is 0, for infinity, and in even and rceil: torchao-" + mode + "-0.18",
-		Recipes: every(Recipe{Rule: rule, Signs: SignsKept, Clamp: clamp, Input: inputNaNBlock, reckon: by, ends: ends, system: nanBlock}, row4, row8),
+		Recipes: floats(every(Recipe{Rule: rule, Signs: SignsKept, Clamp: clamp, Input: inputNaNBlock, reckon: by, ends: ends, system: nanBlock}, row4, row8)),
 	}
 }
 
@@ -144,7 +152,7 @@ func torchao018(mode string, rule ScaleRule, by reckoning, ends ends, input nonF
 	return &Scheme{
 		Name: "torchao-" + mode + "-0.18", System: "torchao", Release: "0.18.0 (2026-08-03)",
 		Doc:     "the last release before main 36027d8",
-		Recipes: every(Recipe{Rule: rule, Signs: SignsKept, Clamp: clamp, Input: "NaN: byte 255; infinity: an ordinary largest value", reckon: by, ends: ends, system: input}, row, row),
+		Recipes: floats(every(Recipe{Rule: rule, Signs: SignsKept, Clamp: clamp, Input: "NaN: byte 255; infinity: an ordinary largest value", reckon: by, ends: ends, system: input}, row, row)),
 	}
 }
 
