@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"ckpt/internal/ui"
+	"ckpt/loader"
 	"ckpt/shard"
 )
 
@@ -60,9 +61,9 @@ func exitCode(err error) int {
 	switch {
 	case err == nil, isBrokenPipe(err):
 		return exitDone
-	case errors.Is(err, errNo), errors.Is(err, shard.ErrSplit):
+	case errors.Is(err, errNo), errors.Is(err, shard.ErrSplit), errors.Is(err, shard.ErrStale):
 		return exitNo
-	case errors.Is(err, errNoFit):
+	case errors.Is(err, errNoFit), errors.Is(err, loader.ErrMemory):
 		return exitNoRoom
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted

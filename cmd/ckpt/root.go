@@ -10,6 +10,7 @@ import (
 // Groups of the commands in the help.
 const (
 	groupLook  = "look"
+	groupLoad  = "load"
 	groupMake  = "make"
 	groupOther = "other"
 )
@@ -74,11 +75,12 @@ maps files, and writes only where it is told to.`,
 	g.addFlags(root.PersistentFlags())
 	root.AddGroup(
 		&cobra.Group{ID: groupLook, Title: "Look into a checkpoint"},
+		&cobra.Group{ID: groupLoad, Title: "Load a checkpoint"},
 		&cobra.Group{ID: groupMake, Title: "Make a small one"},
 		&cobra.Group{ID: groupOther, Title: "This machine and this program"},
 	)
 	root.AddCommand(
-		newAudit(g, std), newExplain(std), newLs(std), newCat(std), newPlan(g, std), newEstimate(g, std),
+		newAudit(g, std), newExplain(std), newLs(std), newCat(std), newPlan(g, std), newEstimate(g, std), newLoad(g, std),
 		newSynth(g, std), newSlice(g, std), newDemo(std),
 		newDoctor(std), newVersion(std), newCompletion(std),
 	)

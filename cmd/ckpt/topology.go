@@ -2,7 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -52,15 +52,18 @@ func planError(err error, path string) error {
 
 // listed writes numbers: 1, 2, 4 and 8.
 func listed(list []int) string {
-	var b strings.Builder
+	words := make([]string, len(list))
 	for i, n := range list {
-		switch {
-		case i > 0 && i == len(list)-1:
-			b.WriteString(" and ")
-		case i > 0:
-			b.WriteString(", ")
-		}
-		fmt.Fprint(&b, n)
+		words[i] = strconv.Itoa(n)
 	}
-	return b.String()
+	return joined(words)
+}
+
+// joined writes words: a, b and c.
+func joined(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
