@@ -3,7 +3,6 @@ package pages
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 
@@ -13,27 +12,27 @@ import (
 // allSeals make the contents and the size of a memory file final.
 const allSeals = unix.F_SEAL_WRITE | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
-// Sealed makes a memory file of some bytes that nobody can change any more.
+// Sealed makes a memory file of some bytes that nobody can change any more, open
+// for reading only.
 func Sealed(name string, data []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
 	f := os.NewFile(uintptr(fd), name)
-	if _, err = f.Write(data); err == nil {
-		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, allSeals)
+	defer f.Close()
+	if _, err := f.Write(data); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, allSeals); err != nil {
+		return nil, os.NewSyscallError("F_ADD_SEALS", err)
 	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return Reopen(f)
 }
 
 // Reopen opens a memory file anew, for reading only: with an offset of its own,
-// and no way to write.
+// and no way to write. Before Linux 6.7 a file that is sealed against writing can
+// only be mapped, shared, through such a descriptor.
 func Reopen(f *os.File) (*os.File, error) {
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
