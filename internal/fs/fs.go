@@ -3,11 +3,13 @@
 // file that were never written.
 //
 // Layout: type.go names file systems, holes.go and extents.go look at one
-// file, memory.go and host.go at the machine. Each has a form for linux; on
+// file, direct.go and cache_linux.go at how it is read, memory.go and host.go at
+// the machine. Each has a form for linux; on
 // other systems a call that has no meaning or no implementation there returns
 // an error that matches [errors.ErrUnsupported].
 //
-// Limits: nothing here writes, and nothing asks the file system to flush.
+// Limits: nothing here writes, and only [DropCache] asks the file system to
+// flush.
 // What a network file system answers about holes and extents is its own view.
 //
 // Concurrency: all functions may be called in parallel. [Holes] moves the file

@@ -1,0 +1,40 @@
+package fs
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// DiskReads is how many bytes the block device below a path has read so far, for
+// anyone. A file system that has no single device of its own, such as overlay or
+// nfs, is an error that matches errors.ErrUnsupported.
+func DiskReads(path string) (int64, error) {
+	var st unix.Stat_t
+	if err := again(func() error { return unix.Stat(path, &st) }); err != nil {
+		return 0, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	device := fmt.Sprintf("/sys/dev/block/%d:%d/stat", unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev)))
+	text, err := os.ReadFile(device)
+	if err != nil {
+		return 0, &UnsupportedError{Feature: "disk statistics", Reason: "the file system has no block device of its own"}
+	}
+	return sectorsRead(string(text))
+}
+
+// sectorsRead takes the third number of a block device's statistics, which counts
+// 512 bytes whatever the device's sectors are.
+func sectorsRead(text string) (int64, error) {
+	fields := strings.Fields(text)
+	if len(fields) < 3 {
+		return 0, &UnsupportedError{Feature: "disk statistics", Reason: "the kernel gives them in another form"}
+	}
+	n, err := strconv.ParseInt(fields[2], 10, 53)
+	if err != nil {
+		return 0, &UnsupportedError{Feature: "disk statistics", Reason: "the kernel gives them in another form"}
+	}
+	return n * 512, nil
+}
