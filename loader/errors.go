@@ -19,14 +19,15 @@ var (
 
 // ReadError says what could not be read.
 type ReadError struct {
-	File   string
+	File   string // its path
+	System string // the file system it lies on
 	Offset int64
 	Bytes  int
 	Err    error
 }
 
 func (e *ReadError) Error() string {
-	return fmt.Sprintf("%s: reading %d bytes at %d: %v", e.File, e.Bytes, e.Offset, e.Err)
+	return fmt.Sprintf("%s (%s): reading %d bytes at %d: %v", e.File, e.System, e.Bytes, e.Offset, e.Err)
 }
 
 func (e *ReadError) Unwrap() error { return e.Err }
