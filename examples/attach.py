@@ -119,7 +119,10 @@ def main():
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
     rank = int(sys.argv[2])
-    attachment = Attachment(sys.argv[1], rank)
+    try:
+        attachment = Attachment(sys.argv[1], rank)
+    except (OSError, EOFError, ValueError) as e:
+        sys.exit("attach: %s" % e)
     if len(sys.argv) == 3:
         for t in attachment.manifest["tensors"]:
             print("%12d %-8s %-24s %s" % (t["bytes"], t["dtype"], t["shape"], t["name"]))

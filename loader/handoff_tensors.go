@@ -17,7 +17,7 @@ type describer struct {
 
 // placed is what the program says of a place in an arena.
 type placed struct {
-	out   *shard.Output
+	slice bool    // of the source
 	some  bool    // other ranks of the stage have other experts there
 	slots []int64 // of the sources, in the order of the files
 }
@@ -35,7 +35,7 @@ func (d *describer) tensors(rank, arena int) []client.Tensor {
 		c.Replicated = t.Axis == nil
 		var slots []int64
 		if p := places[t.Offset]; p != nil && t.Bytes > 0 {
-			if inOrder(p.out) {
+			if p.slice {
 				c.Layout = client.LayoutSlice
 			}
 			slots, c.Replicated = p.slots, c.Replicated && !p.some
@@ -118,17 +118,32 @@ func (d *describer) place(places map[int64]*placed, r *shard.Run, c *shard.Piece
 				continue
 			}
 			if places[at] == nil {
-				places[at] = &placed{out: out, some: t.Window.Size > 0 && t.Window.Mod > 1}
+				places[at] = &placed{slice: isSlice(t, out), some: t.Window.Size > 0 && t.Window.Mod > 1}
 			}
 			places[at].slots = append(places[at].slots, slot)
 		}
 	}
 }
 
-// inOrder says whether an output is a slice of its source: one move that writes
-// its place from the first to the last byte and reads ever further.
-func inOrder(o *shard.Output) bool {
-	if len(o.Moves) != 1 || o.Moves[0].To != 0 {
+// isSlice says whether an output is its source, or a part of it along the axis
+// that is split, byte for byte: all ranks together have all of the source, and one
+// move writes its place from the first to the last byte and reads ever further.
+func isSlice(t *shard.Template, o *shard.Output) bool {
+	if len(o.Moves) != 1 || o.Moves[0].To != 0 || len(o.Shape) != len(o.Global) {
+		return false
+	}
+	shape, global := o.Shape, o.Global
+	if o.Stack > 0 { // of one slot
+		shape, global = shape[1:], global[1:]
+	}
+	all := o.Bytes
+	for i := range shape {
+		if shape[i] == 0 || global[i]%shape[i] != 0 {
+			return false
+		}
+		all *= int64(global[i] / shape[i])
+	}
+	if all != t.Bytes {
 		return false
 	}
 	m := &o.Moves[0]

@@ -142,12 +142,21 @@ func gbps(rate float64) string { return fmt.Sprintf("%.2f GB/s", rate) }
 // seconds writes a time that was measured: it is not rounded to what people say.
 func seconds(s float64) string { return fmt.Sprintf("%.3f s", s) }
 
+// window is the time over which the rate is taken: from the first request to the
+// last byte placed.
+func (p *loadPrinter) window() float64 {
+	if p.r.Rate <= 0 {
+		return 0
+	}
+	return float64(p.r.Bytes.Payload) / p.r.Rate / 1e9
+}
+
 func (p *loadPrinter) rate() {
 	p.heading("RATE")
-	s, b := &p.r.Seconds, &p.r.Bytes
+	b := &p.r.Bytes
 	t := ui.Table{}
 	t.Indent, t.Right = 2, "rl"
-	t.Row(p.style.Bold(gbps(p.r.Rate)), fmt.Sprintf("%s of payload in %s, from the first request to the last byte placed", ui.Size(b.Payload), seconds(s.LastByte-s.FirstByte)))
+	t.Row(p.style.Bold(gbps(p.r.Rate)), fmt.Sprintf("%s of payload in %s, from the first request to the last byte placed", ui.Size(b.Payload), seconds(p.window())))
 	if c := p.r.Ceiling; c != nil {
 		of := map[string]string{"null": "the same reads with nothing kept", "device": "copies to the device alone"}[c.Lowest]
 		t.Row(gbps(c.Null), "the same reads with nothing kept, in this run")
@@ -169,16 +178,16 @@ func (p *loadPrinter) time() {
 	t := ui.Table{}
 	t.Indent, t.Right = 2, "lrl"
 	at := 0.0
-	row := func(name string, length float64, says string) {
-		t.Row(name, seconds(length), p.phase(at, length, s.Total)+says)
+	row := func(name string, length float64) {
+		t.Row(name, seconds(length), p.phase(at, length, s.Total))
 		at += length
 	}
-	row("open", s.Open, "")
-	row("plan", s.Plan, "")
-	row("allocate", s.Alloc, "")
-	row("first byte", max(0, s.FirstByte-at), "")
-	row("read and place", s.LastByte-s.FirstByte, "")
-	row("verify", s.Verify, "")
+	row("open", s.Open)
+	row("plan", s.Plan)
+	row("allocate", s.Alloc)
+	row("to the first byte", max(0, s.FirstByte-at))
+	row("to the last, placed", max(0, s.LastByte-s.FirstByte))
+	row("verify", s.Verify)
 	t.Row(p.style.Bold("usable"), p.style.Bold(seconds(s.Total)), p.style.Dim("after the start"))
 	t.Write(p.w)
 }
@@ -197,7 +206,7 @@ func (p *loadPrinter) phase(at, length, total float64) string {
 func (p *loadPrinter) waits() {
 	p.heading("THE READER WAITED FOR")
 	s := &p.r.Stalls
-	whole := p.r.Seconds.LastByte - p.r.Seconds.FirstByte
+	whole := p.window()
 	t := ui.Table{}
 	t.Indent, t.Right = 2, "lrrl"
 	row := func(name string, sec float64, says string) {

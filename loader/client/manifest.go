@@ -116,7 +116,8 @@ const (
 	// LayoutSlice: the bytes of the source or, of a split tensor, of its range
 	// along the axis, in their order; of a stack, slot after slot.
 	LayoutSlice = "slice"
-	// LayoutRearranged: in another order, the one that the engine wants.
+	// LayoutRearranged: in the order that the engine wants, or a part of the
+	// source that no range says.
 	LayoutRearranged = "rearranged"
 )
 
