@@ -19,6 +19,7 @@ func Diff(a, b *Plan) []Difference {
 	d.add("source", a.Source.Fingerprint, b.Source.Fingerprint)
 	d.add("profile", a.Profile, b.Profile)
 	d.add("topology", a.Topology(), b.Topology())
+	d.add("proof", proofWord(a.Proof), proofWord(b.Proof))
 	d.add("layout", a.Layout, b.Layout)
 	d.add("a-log", a.ALog, b.ALog)
 	d.bytes("bytes on all ranks", a.Totals.Device, b.Totals.Device)
@@ -37,6 +38,16 @@ func Diff(a, b *Plan) []Difference {
 		d = append(d, Difference{"places in files or arenas", "one", "another"})
 	}
 	return d
+}
+
+func proofWord(p *Proof) string {
+	switch {
+	case p == nil:
+		return "none"
+	case p.OK():
+		return "proven"
+	}
+	return "not proven"
 }
 
 func layersOf(s Stage) string { return fmt.Sprintf("%d up to %d", s.FirstLayer, s.EndLayer) }

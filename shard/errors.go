@@ -22,6 +22,8 @@ var (
 	ErrPart = errors.New("a part of a block of experts")
 	// ErrNothing is matched by *NothingError.
 	ErrNothing = errors.New("nothing to plan")
+	// ErrLayout: the model cannot be laid out as it was asked for.
+	ErrLayout = errors.New("layout")
 	// ErrProfile: the profile that was asked for does not exist or does not fit.
 	ErrProfile = errors.New("profile")
 	// ErrStale is matched by *StaleError.

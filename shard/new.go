@@ -15,7 +15,11 @@ func New(c *checkpoint.Checkpoint, m *Model, t Topology, o Options) (*Plan, erro
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	t, o = t.whole(), m.options(o)
+	t = t.whole()
+	o, err := m.options(o)
+	if err != nil {
+		return nil, err
+	}
 	r, err := newRuler(m.Config)
 	if err != nil {
 		return nil, err
@@ -57,8 +61,9 @@ func New(c *checkpoint.Checkpoint, m *Model, t Topology, o Options) (*Plan, erro
 	return plan, nil
 }
 
-// options settles the layout: the engine's where the profile has one.
-func (m *Model) options(o Options) Options {
+// options settles the layout: the engine's where the profile has one. One that the
+// model cannot have matches ErrLayout.
+func (m *Model) options(o Options) (Options, error) {
 	if o.Layout == LayoutAuto {
 		o.Layout = LayoutCheckpoint
 		if m.hasEngine() {
@@ -68,7 +73,13 @@ func (m *Model) options(o Options) Options {
 	if o.ALog == "" {
 		o.ALog = ALogStored
 	}
-	return o
+	switch {
+	case o.Layout == LayoutEngine && !m.hasEngine():
+		return o, fmt.Errorf("%w: no engine layout is known for this model (profile %s): names and order are those of the checkpoint", ErrLayout, m.Name())
+	case o.ALog == ALogHeads && !m.hasNarrow():
+		return o, fmt.Errorf("%w: this model (profile %s) has no A_log to narrow to heads", ErrLayout, m.Name())
+	}
+	return o, nil
 }
 
 func (m *Model) hasEngine() bool {
@@ -88,4 +99,17 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// hasNarrow says whether a family can be narrowed to its heads.
+func (m *Model) hasNarrow() bool {
+	if m.Instance == nil {
+		return false
+	}
+	for _, f := range m.Instance.Families {
+		if f.Narrow > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -73,7 +73,7 @@ func (v *prover) families(bad func(what string, is, want int64)) {
 	bad("padding_bytes_per_rank", t.Padding, padding)
 	sums := groups(v.Families, len(v.Stages))
 	for i, g := range v.Groups {
-		if i >= len(sums) || g.Group != sums[i].Group || g.Total != sums[i].Total || !slices.Equal(g.Stages, sums[i].Stages) {
+		if i >= len(sums) || g.Group != sums[i].Group || g.Total != sums[i].Total || g.PerRank != sums[i].PerRank || g.Action != sums[i].Action || !slices.Equal(g.Stages, sums[i].Stages) {
 			v.fault(&v.proof.Totals, "the sum of group %s is not that of its families", g.Group)
 		}
 	}

@@ -1,6 +1,15 @@
 package shard
 
-import "ckpt/checkpoint"
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"ckpt/checkpoint"
+)
 
 // notAskedFor is why a tensor is skipped that Options.Keep does not want.
 const notAskedFor = "not asked for"
@@ -22,7 +31,51 @@ func (p *Plan) Replan(c *checkpoint.Checkpoint, m *Model) ([]Difference, error) 
 	if err != nil {
 		return nil, err
 	}
-	return Diff(p, now), nil
+	was := *p
+	was.Proof, was.Source.Path, now.Source.Path = nil, "", ""
+	if list := Diff(&was, now); len(list) > 0 {
+		return list, nil
+	}
+	return remaining(&was, now)
+}
+
+// remaining compares what a plan says beside what it does: every field of the
+// document, labels and tables too.
+func remaining(a, b *Plan) ([]Difference, error) {
+	x, err := fields(a)
+	if err != nil {
+		return nil, err
+	}
+	y, err := fields(b)
+	if err != nil {
+		return nil, err
+	}
+	var list []Difference
+	for _, name := range slices.Sorted(maps.Keys(y)) {
+		if !bytes.Equal(x[name], y[name]) {
+			list = append(list, Difference{"the field " + name, around(x[name], y[name]), around(y[name], x[name])})
+		}
+	}
+	return list, nil
+}
+
+func fields(p *Plan) (map[string]jsontext.Value, error) {
+	text, err := json.Marshal(p, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]jsontext.Value
+	return out, json.Unmarshal(text, &out)
+}
+
+// around is the part of a text where it begins to differ from another.
+func around(text, other []byte) string {
+	at := 0
+	for at < min(len(text), len(other)) && text[at] == other[at] {
+		at++
+	}
+	const before, behind = 40, 40
+	return string(text[max(0, at-before):min(len(text), at+behind)])
 }
 
 // partial says whether the plan leaves out what its model has, because nobody

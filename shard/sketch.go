@@ -17,7 +17,11 @@ func Sketch(m *Model, t Topology, o Options) (*Plan, error) {
 	if m.Instance == nil {
 		return nil, fmt.Errorf("%w: none fits, and without headers only a profile knows the sizes", ErrProfile)
 	}
-	t, o = t.whole(), m.options(o)
+	t = t.whole()
+	o, err := m.options(o)
+	if err != nil {
+		return nil, err
+	}
 	w := &walker{c: &checkpoint.Checkpoint{}, m: m, o: o, t: t}
 	w.sketch()
 	w.link()

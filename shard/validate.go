@@ -48,6 +48,9 @@ func (p *Plan) validate() error {
 // shape checks degrees, ranks and stages against each other.
 func (p *Plan) shape() error {
 	t := p.Topology()
+	if p.Layout != LayoutEngine && p.Layout != LayoutCheckpoint || p.ALog != ALogStored && p.ALog != ALogHeads {
+		return fmt.Errorf("layout %.40q and A_log %.40q are none", p.Layout, p.ALog)
+	}
 	if err := t.check(); err != nil || t != t.whole() {
 		return fmt.Errorf("degrees %v are none", t)
 	}

@@ -14,7 +14,8 @@ import (
 	"ckpt/shard"
 )
 
-// readPlan reads a plan file.
+// readPlan reads a plan file and proves it: what the file says of that is not
+// believed.
 func readPlan(path string) (*shard.Plan, error) {
 	f, _, err := fs.OpenRegular(path)
 	if err != nil {
@@ -25,6 +26,7 @@ func readPlan(path string) (*shard.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	p.Proof = p.Prove()
 	return p, nil
 }
 
@@ -79,7 +81,7 @@ func runPlanCheck(ctx context.Context, g *globals, file, path string, opts planC
 	if err != nil {
 		return openError(err, path)
 	}
-	doc := planCheck{"ckpt.plan-check/v1", file, path, true, []string{}, p.Prove()}
+	doc := planCheck{"ckpt.plan-check/v1", file, path, true, []string{}, p.Proof}
 	list, err := staleness(p, c, opts.profile, doc.Proof.OK())
 	if err != nil {
 		return err
@@ -105,17 +107,21 @@ func staleness(p *shard.Plan, c *checkpoint.Checkpoint, profile string, proven b
 	} else if err != nil || !proven {
 		return nil, err
 	}
-	if profile == "" {
+	named := profile != ""
+	if !named {
 		profile = p.Profile
 	}
 	if profile == shard.RulesName {
 		profile = "none"
 	}
 	m, err := shard.Recognise(c, profile)
-	if errors.Is(err, shard.ErrProfile) {
-		return nil, hint(&usageError{err}, "a plan is made again with the profile that it was made with: --profile NAME or FILE")
-	} else if err != nil {
-		return nil, err
+	switch {
+	case errors.Is(err, shard.ErrProfile) && named:
+		return nil, &usageError{err}
+	case errors.Is(err, shard.ErrProfile):
+		return nil, hint(err, "a plan is made again with the profile that it was made with: --profile FILE")
+	case err != nil:
+		return []string{"it cannot be planned again: " + err.Error()}, nil
 	}
 	differences, err := p.Replan(c, m)
 	if err != nil {
@@ -162,8 +168,12 @@ places in the arena and where they come from.`,
 		Example: `  ckpt plan show k3-tp8.json.zst
   ckpt plan show k3-tp8.json.zst --rank 3 --tensor 'blk.5.*'
   ckpt plan show k3-tp8.json.zst --rank 0-7 --tensor '*.ssm_a' --json`,
-		Annotations: map[string]string{exitStatus: statuses(exitDone, exitFailed, exitUsage, exitInterrupted)},
-		Args:        func(_ *cobra.Command, args []string) error { return want("plan show", args, "FILE") },
+		Annotations: map[string]string{exitStatus: `  0    it is printed, and proven again
+  1    could not do it: a file that is no plan
+  2    usage
+  3    it is printed, and it is wrong
+  130  interrupted`},
+		Args: func(_ *cobra.Command, args []string) error { return want("plan show", args, "FILE") },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := readPlan(args[0])
 			if err != nil {
@@ -192,7 +202,10 @@ places in the arena and where they come from.`,
 				printer := planPrinter{w: w, style: std.style(), plan: p, families: opts.families, widths: opts.widths, width: ui.TerminalWidth(std.out, 100)}
 				printer.print(nil)
 			}
-			return errors.Join(err, w.Flush())
+			if err := errors.Join(err, w.Flush()); err != nil || p.Proof.OK() {
+				return err
+			}
+			return errNo
 		},
 	}
 	fs := cmd.Flags()

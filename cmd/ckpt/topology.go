@@ -42,7 +42,7 @@ func planError(err error, path string) error {
 			return err
 		}
 		return hint(err, "--%s works with %s", strings.ToLower(split.Degree), listed(split.Works))
-	case errors.Is(err, shard.ErrTopology), errors.Is(err, shard.ErrProfile):
+	case errors.Is(err, shard.ErrTopology), errors.Is(err, shard.ErrProfile), errors.Is(err, shard.ErrLayout):
 		return &usageError{err}
 	case errors.Is(err, shard.ErrIncomplete):
 		return hint(err, "ckpt audit %s says all that is wrong and how to mend it", shellPath(path))
