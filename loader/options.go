@@ -51,6 +51,8 @@ type Options struct {
 	Hold bool
 	// Progress may be nil.
 	Progress Progress
+
+	engine func(kind string, o EngineOptions) (Engine, EngineInfo, error) // of tests, in place of NewEngine
 }
 
 // Progress hears how far a load is. All calls come from one goroutine at a time.

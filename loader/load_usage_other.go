@@ -1,0 +1,5 @@
+//go:build !unix
+
+package loader
+
+func usage() cpuTime { return cpuTime{} }
