@@ -3,6 +3,7 @@ package quant
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -23,7 +24,9 @@ type Conformance struct {
 }
 
 // CheckConformance runs every scheme on every row of the vectors that it says
-// it gives.
+// it gives, by the kernel that this machine would use and by the reference,
+// each block as 64 equal rows. The casts, swizzles and transcodes of the vectors
+// follow, as schemes of their own.
 func CheckConformance() ([]Conformance, error) {
 	v, err := readVectors()
 	if err != nil {
@@ -41,7 +44,8 @@ func CheckConformance() ([]Conformance, error) {
 			}
 		}
 	}
-	return out, nil
+	more, err := v.checkLayouts()
+	return append(out, more...), err
 }
 
 // finiteOnly marks a row of which only finite input is compared.
@@ -106,16 +110,35 @@ func (c *Conformance) run(s *Scheme, one vector, finite bool) error {
 	return nil
 }
 
-// encodeOnce encodes one row.
+// equalRows is how often a row is encoded in one call: kernels take many blocks.
+const equalRows = 64
+
+// encodeOnce encodes one row, as equalRows ones, with the kernel and without;
+// all must agree.
 func encodeOnce(s *Scheme, f Format, source dtype.Type, x []float32, opts EncodeOptions) (codes, scales []byte, err error) {
 	e, err := NewEncoder(s, f, source, opts)
 	if err != nil {
 		return nil, nil, err
 	}
+	reference := *e
+	reference.fast = nil
+	src := bytesOf(source, x)
 	codes, scales = make([]byte, f.CodeBytes(len(x))), make([]byte, f.ScaleBytes(len(x)))
-	_, err = e.Encode(codes, scales, bytesOf(source, x), 1, len(x))
-	return codes, scales, err
+	if _, err = reference.Encode(codes, scales, src, 1, len(x)); err != nil {
+		return nil, nil, err
+	}
+	many, manyScales := make([]byte, equalRows*len(codes)), make([]byte, equalRows*len(scales))
+	if _, err = e.Encode(many, manyScales, bytes.Repeat(src, equalRows), equalRows, len(x)); err != nil {
+		return nil, nil, err
+	}
+	if !bytes.Equal(many, bytes.Repeat(codes, equalRows)) || !bytes.Equal(manyScales, bytes.Repeat(scales, equalRows)) {
+		return nil, nil, errKernel
+	}
+	return codes, scales, nil
 }
+
+// errKernel: the kernel and the reference disagree.
+var errKernel = errors.New("kernel and reference differ")
 
 // bytesOf writes x as numbers of a type that holds them exactly.
 func bytesOf(t dtype.Type, x []float32) (out []byte) {
@@ -130,6 +153,16 @@ func bytesOf(t dtype.Type, x []float32) (out []byte) {
 		}
 	}
 	return out
+}
+
+// compare notes one case.
+func (c *Conformance) compare(name, got, want string) {
+	c.Cases++
+	if got == want {
+		c.Passed++
+		return
+	}
+	c.Failures = append(c.Failures, fmt.Sprintf("%s: %s, want %s", name, got, want))
 }
 
 // checkMXFP6 compares the blocks of one element type and mode: codes of six
@@ -150,13 +183,7 @@ func (v *vectors) checkMXFP6(s *Scheme, f Format, row string) (Conformance, erro
 		}
 		codes := make([]byte, 32)
 		unpack6(codes, packed)
-		c.Cases++
-		got := fmt.Sprintf("%d %x %x", scales[0], packed, codes)
-		if want := fmt.Sprintf("%d %s %s", one.Scale, one.Packed, one.Codes); got != want {
-			c.Failures = append(c.Failures, fmt.Sprintf("%s %s: scale, packed, codes %s, want %s", one.Format, one.Mode, got, want))
-			continue
-		}
-		c.Passed++
+		c.compare(one.Mode, fmt.Sprintf("%d %x %x", scales[0], packed, codes), fmt.Sprintf("%d %s %s", one.Scale, one.Packed, one.Codes))
 	}
 	return c, nil
 }
@@ -182,13 +209,7 @@ func (v *vectors) checkNVFP4(s *Scheme, row string) (Conformance, error) {
 		if err != nil {
 			return c, err
 		}
-		c.Cases++
-		got := fmt.Sprintf("%x %x %08x", scales, codes, math.Float32bits(tensor))
-		if exp := want.Scale + " " + want.Weight + " " + want.Tensor; got != exp {
-			c.Failures = append(c.Failures, fmt.Sprintf("%s: scales, codes, tensor scale %s, want %s", one.Name, got, exp))
-			continue
-		}
-		c.Passed++
+		c.compare(one.Name, fmt.Sprintf("%x %x %08x", scales, codes, math.Float32bits(tensor)), want.Scale+" "+want.Weight+" "+want.Tensor)
 	}
 	return c, nil
 }

@@ -2,61 +2,10 @@ package quant
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 )
-
-func mustVectors(t testing.TB) *vectors {
-	t.Helper()
-	v, err := readVectors()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-func TestTranscodeVectors(t *testing.T) {
-	v := mustVectors(t).Transcode
-	var codes [32]uint8
-	for i, c := range v["codes"].([]any) {
-		codes[i] = uint8(c.(float64))
-	}
-	plain := make([]byte, 16)
-	MXFP4.pack(plain, codes[:])
-	if got, want := hex.EncodeToString(plain), v["adjacent(HF,CT,Quark,torchao,gpt-oss)"]; got != want {
-		t.Errorf("consecutive: %s, want %s", got, want)
-	}
-	block := Packed{Codes: make([]byte, 17)}
-	if err := Transcode(MXFP4, LayoutGGML, block, LayoutPlain, Packed{plain, []byte{99}}, 1, 32); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := hex.EncodeToString(block.Codes), "63"+v["ggml_mxfp4_split"].(string); got != want {
-		t.Errorf("GGML: %s, want %s", got, want)
-	}
-	var words []byte
-	for _, w := range v["mlx_uint32_words"].([]any) {
-		b, _ := hex.DecodeString(w.(string))
-		words = append(words, b[3], b[2], b[1], b[0])
-	}
-	mlx := Packed{make([]byte, 16), make([]byte, 1)}
-	if err := Transcode(MXFP4, LayoutMLX, mlx, LayoutGGML, block, 1, 32); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(mlx.Codes, words) || mlx.Scales[0] != 99 {
-		t.Errorf("MLX: %x scale %d, want %x", mlx.Codes, mlx.Scales[0], words)
-	}
-	want, _ := hex.DecodeString(v["ggml_nvfp4_two_subblocks"].(string))
-	got := make([]byte, 16)
-	splitHalves(got[:8], plain[:8])
-	splitHalves(got[8:], plain[8:])
-	if !bytes.Equal(got, want) {
-		t.Errorf("GGML NVFP4: %x, want %x", got, want)
-	}
-}
 
 // Every layout to every other and back gives the same bytes.
 func TestTranscodeRoundTrip(t *testing.T) {
@@ -121,36 +70,6 @@ func TestTranscodeRefuses(t *testing.T) {
 		}
 		if !errors.Is(err, ErrShape) {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func TestSwizzleVectors(t *testing.T) {
-	for name, s := range map[string]Swizzle{
-		"cublas_128x4": CuBLASScales, "aiter_e8m0_shuffle": AMDScales, "tinygrad_store_scale": AMDScales,
-		"aiter_shuffle_weight_16x16_bytes": AMDWeights, "tinygrad_store_fp4": AMDWeights,
-	} {
-		v := mustVectors(t).Layouts[name]
-		rows, cols := int(v["rows"].(float64)), int(v["cols"].(float64))
-		for i, want := range v["first16_offsets_row_major"].([]any) {
-			if got := s.offset(i/cols, i%cols, cols); got != int(want.(float64)) {
-				t.Errorf("%s: byte %d goes to %d, want %v", name, i, got, want)
-			}
-		}
-		for r, want := range v["offsets_of_col0_rows0-7"].([]any) {
-			if got := s.offset(r, 0, cols); got != int(want.(float64)) {
-				t.Errorf("%s: row %d goes to %d, want %v", name, r, got, want)
-			}
-		}
-		src, dst := make([]byte, rows*cols), make([]byte, rows*cols)
-		for i := range src {
-			src[i] = byte(i*167 + i>>8)
-		}
-		if err := s.Apply(dst, src, rows, cols); err != nil {
-			t.Fatal(err)
-		}
-		if got := fmt.Sprintf("%x", sha256.Sum256(dst)); got != v["sha256_of_shuffled"] {
-			t.Errorf("%s: %s, want %v", name, got, v["sha256_of_shuffled"])
 		}
 	}
 }

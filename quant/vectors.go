@@ -21,16 +21,24 @@ var packedVectors []byte
 
 // vectors is the file, as far as it is read.
 type vectors struct {
-	MXFP4     []vector                  `json:"mxfp4"`
-	MXFP8E4M3 []vector                  `json:"mxfp8_e4m3"`
-	MXFP6     []vector6                 `json:"mxfp6"`
-	NVFP4     []vectorNV                `json:"nvfp4"`
-	E8M0      []map[string]any          `json:"e8m0_from_f32"`
-	Layouts   map[string]map[string]any `json:"layouts"`
-	Transcode map[string]any            `json:"transcode"`
+	MXFP4     []vector            `json:"mxfp4"`
+	MXFP8E4M3 []vector            `json:"mxfp8_e4m3"`
+	MXFP6     []vector6           `json:"mxfp6"`
+	NVFP4     []vectorNV          `json:"nvfp4"`
+	E8M0      []map[string]any    `json:"e8m0_from_f32"`
+	Layouts   map[string]swizzled `json:"layouts"`
+	Transcode map[string]any      `json:"transcode"`
 	Meta      struct {
 		Confirmed map[string][]string `json:"confirmed"`
 	} `json:"meta"`
+}
+
+// swizzled is a matrix whose byte i is (i*167 + (i>>8)) & 255, row-major.
+type swizzled struct {
+	Rows   int    `json:"rows"`
+	Cols   int    `json:"cols"`
+	First  []int  `json:"first16_offsets_row_major"`
+	SHA256 string `json:"sha256_of_shuffled"`
 }
 
 // vector is one block.
