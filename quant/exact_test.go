@@ -33,7 +33,7 @@ func exactNarrow(x *big.Float, expBits, mant int) uint16 {
 // an integer of 2^-149.
 func exactCode(e Element, num *big.Int, exp int, tie Tie) uint8 {
 	s := e.spec()
-	for c := uint8(0); c < s.top; c++ {
+	for c := range s.top {
 		// middle = (v(c) + v(c+1)) / 2, an integer in units of 2^-20
 		middle := int64(math.Ldexp(s.value(c)+s.value(c+1), 19))
 		// num * 2^-149 / 2^exp ? middle * 2^-20

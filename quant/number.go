@@ -53,10 +53,10 @@ func toF16(x float64) uint16 { return narrow(x, 5, 10) }
 // fromF16 widens a half.
 func fromF16(b uint16) float32 {
 	sign, field, m := uint32(b>>15)<<31, int(b>>10&31), uint32(b&0x3FF)
-	switch {
-	case field == 31:
+	switch field {
+	case 31:
 		return math.Float32frombits(sign | 0x7F800000 | m<<13)
-	case field == 0:
+	case 0:
 		return math.Float32frombits(sign | math.Float32bits(float32(m)/(1<<24)))
 	default:
 		return math.Float32frombits(sign | uint32(field+112)<<23 | m<<13)

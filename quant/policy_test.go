@@ -153,13 +153,9 @@ func TestWrappedScalesAreCounted(t *testing.T) {
 		s, _ := SchemeNamed(name)
 		e, _ := NewEncoder(s, MXFP4, dtype.BF16, EncodeOptions{})
 		scales := make([]byte, 2)
-		rep, err := e.Encode(make([]byte, 32), scales, bytesOf(dtype.BF16, row(64, 1)[:32:32]), 1, 32)
-		if err == nil {
-			t.Fatalf("%s: wrong lengths pass", name)
-		}
 		x := row(64, 1)
 		x[32] = float32(math.Ldexp(1, -130))
-		rep, err = e.Encode(make([]byte, 32), scales, bytesOf(dtype.BF16, x), 1, 64)
+		rep, err := e.Encode(make([]byte, 32), scales, bytesOf(dtype.BF16, x), 1, 64)
 		if err != nil || rep.LostBlocks != 1 || rep.FirstLost != 1 || scales[1] < 248 {
 			t.Errorf("%s: scales %d, %+v, %v", name, scales, rep, err)
 		}

@@ -11,7 +11,7 @@ import (
 // and what lies within three units of the last place of each.
 func maxima(f func(x float32)) {
 	for x := range uint32(0x7F80) {
-		for d := uint32(0); d < 4; d++ {
+		for d := range uint32(4) {
 			for _, bits := range []uint32{x<<16 + d, x<<16 - d} {
 				if v := math.Float32frombits(bits); v > 0 && v <= math.MaxFloat32 {
 					f(v)

@@ -53,7 +53,7 @@ var quark = &Scheme{
 			Rows: []string{"quark_even"}, ends: quark1, system: quarkInput,
 		},
 		{
-			Format: MXFP8E4M3, Rule: Even, Signs: SignsKept, Zero: 1, Clamp: clampQuark, Input: inputQuark, Layout: LayoutQuark,
+			Format: MXFP8E4M3, Rule: Even, Signs: SignsKept, Zero: 1, Clamp: clampQuark, Input: inputQuark,
 			Rows: []string{"quark_even"}, ends: quark1, system: quarkInput,
 		},
 		{
@@ -111,7 +111,7 @@ func triton(name, doc string) *Scheme {
 		Input: "infinity: byte 255; NaN: undefined", reckon: byQuotientUp, system: tritonInput,
 	}
 	r8 := r
-	r8.system = triton8Input
+	r8.system, r8.Layout = triton8Input, LayoutPlain
 	return &Scheme{
 		Name: name, System: "Triton kernels", Release: "since 2025-09; derived from the source, not run", Doc: doc,
 		Recipes: append(each(r, rows{MXFP4: {"triton_kernels_RTNE(gpt-oss now)"}}), each(r8, rows{MXFP8E4M3: {"triton_kernels_ROUND_UP"}})...),

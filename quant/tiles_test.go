@@ -45,7 +45,7 @@ func TestTiles(t *testing.T) {
 				s := values[i/cols/128*3+i%cols/128]
 				want := exactBF16(float64(el.Decode(code)), s)
 				got := binary.LittleEndian.Uint16(dst[2*i:])
-				if got != want && !(got&0x7FFF > 0x7F80 && want&0x7FFF > 0x7F80) {
+				if nan := got&0x7FFF > 0x7F80 && want&0x7FFF > 0x7F80; got != want && !nan {
 					t.Fatalf("%s, scales %s: element %d code %#x × %v = %#x, want %#x", el, st, i, code, s, got, want)
 				}
 			}

@@ -82,7 +82,7 @@ maps files, and writes only where it is told to.`,
 	root.AddCommand(
 		newAudit(g, std), newExplain(std), newLs(std), newCat(std), newPlan(g, std), newEstimate(g, std), newLoad(g, std),
 		newSynth(g, std), newSlice(g, std), newDemo(std),
-		newDoctor(std), newVersion(std), newCompletion(std),
+		newDoctor(std), newQuant(std), newVersion(std), newCompletion(std),
 	)
 	root.SetHelpCommand(newHelp(std))
 	return root
