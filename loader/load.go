@@ -80,9 +80,13 @@ func (l *load) load(ctx context.Context, o Options) (*Loaded, error) {
 	if err := l.step(&s.Alloc, l.allocate); err != nil {
 		return nil, err
 	}
+	if err := l.cool(); err != nil {
+		return nil, err
+	}
 	if err := l.run(ctx); err != nil {
 		return nil, err
 	}
+	l.result.Cold.After = resident(l.files)
 	if err := l.step(&s.Verify, func() error { return l.verify(ctx) }); err != nil {
 		return nil, err
 	}
@@ -179,10 +183,13 @@ func (l *load) stage() (err error) {
 		n = max(requests, 1)
 	}
 	l.ways = make([]Way, len(l.o.Devices))
+	pack := false
 	for i, d := range l.o.Devices {
 		l.ways[i] = d.Ways()[0]
+		pack = pack || slices.Contains(d.Ways(), WayPack)
 	}
-	if slices.Contains(l.ways, WayPack) && l.program.rects() {
+	run, stride := l.program.usualRows()
+	if pack && run > 0 {
 		packs := 2 * int64(l.o.Workers)
 		n = max(2, min(n, l.o.Pinned/l.o.Block-packs))
 		if l.packs, err = NewStaging(packs*l.o.Block, l.o.Block); err != nil {
@@ -194,6 +201,31 @@ func (l *load) stage() (err error) {
 		return err
 	}
 	l.register(l.staging.Area())
+	if l.packs != nil {
+		return l.calibrate(run, stride)
+	}
+	return nil
+}
+
+// calibrate chooses how each device takes rows; those of one kind are asked once.
+func (l *load) calibrate(run, stride int) error {
+	if stride > len(l.staging.Area()) {
+		return nil
+	}
+	for i, d := range l.o.Devices {
+		if i > 0 && slices.Equal(d.Ways(), l.o.Devices[i-1].Ways()) {
+			l.ways[i] = l.ways[i-1]
+			continue
+		}
+		way, rates, err := calibrate(d, l.staging.Area(), l.packs.Area(), run, stride)
+		if err != nil {
+			return fmt.Errorf("%s: rows of %d bytes: %w", d.Name(), run, err)
+		}
+		l.ways[i] = way
+		if l.result.Copies.WayRates == nil {
+			l.result.Copies.WayRates = rates
+		}
+	}
 	return nil
 }
 
@@ -241,11 +273,13 @@ func (l *load) run(ctx context.Context) error {
 		defer l.o.Progress.Stop()
 	}
 	before := usage()
+	disk, known := diskReads(l.dir)
 	err := p.run(ctx, l.openEngine, l.spans)
 	for _, f := range l.files {
 		f.close()
 	}
 	l.measure(before)
+	l.disk(disk, known)
 	return err
 }
 

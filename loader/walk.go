@@ -254,16 +254,27 @@ func at(to *shard.Target, output int, slot int64) int64 {
 	return to.At[output] + slot*to.Step[output]
 }
 
-// rects says whether some rank takes rows as rectangles.
-func (g *program) rects() bool {
+// usualRows is the shape of the rows that are most of what is taken as
+// rectangles; 0 where there are none.
+func (g *program) usualRows() (run, stride int) {
+	bytes := make([]int64, len(g.kinds))
+	for i := range g.runs {
+		for p := range g.runs[i].Pieces {
+			n := g.runs[i].Pieces[p].Template
+			bytes[n] += g.kinds[n].bytes * g.runs[i].Records()
+		}
+	}
+	most := int64(0)
 	for i := range g.kinds {
 		for _, o := range g.kinds[i].outputs {
 			for _, group := range o.groups {
-				if !o.assemble && slices.ContainsFunc(group.moves, func(m move) bool { return m.rows() && m.run < oneByOne }) {
-					return true
+				for _, m := range group.moves {
+					if !o.assemble && m.rows() && m.run < oneByOne && bytes[i] > most {
+						most, run, stride = bytes[i], int(m.run), int(m.loops[0].From)
+					}
 				}
 			}
 		}
 	}
-	return false
+	return run, stride
 }
