@@ -9,14 +9,16 @@ import (
 
 // DecodeOptions are what a caller may choose; the zero value is the default.
 type DecodeOptions struct {
-	// TensorScale is NVFP4's second scale as a multiplier; the reciprocal of
-	// what compressed-tensors stores.
+	// TensorScale is NVFP4's second scale as it is stored, by Convention.
 	TensorScale float32
+	Convention  Convention
 }
 
 // Decoder turns codes and scales into numbers. Each is the exact product of
 // element and scale, rounded once to the output's type, ties to even; what is
-// beyond its range becomes infinity. A scale of NaN makes the block NaN.
+// beyond its range becomes infinity. A scale of NaN makes the block NaN. In
+// NVFP4 the block's scale is first brought together with the tensor's, rounded
+// to float32 as every system does it.
 type Decoder struct {
 	format Format
 	out    dtype.Type
@@ -40,8 +42,10 @@ func NewDecoder(f Format, out dtype.Type, opts DecodeOptions) (*Decoder, error) 
 		return nil, fmt.Errorf("%w: no format %s", ErrUnsupported, f)
 	}
 	d := &Decoder{format: f, out: out, size: size, opts: opts}
-	if f == NVFP4 && opts.TensorScale == 0 {
-		d.opts.TensorScale = 1
+	if f == NVFP4 {
+		if err := checkTensorScale(opts.TensorScale); err != nil {
+			return nil, err
+		}
 	}
 	d.accelerate()
 	return d, nil
@@ -90,7 +94,7 @@ func (d *Decoder) reference(dst, codes, scales []byte, blocks int) {
 // scale is the value of a stored scale, the tensor's included.
 func (d *Decoder) scale(b byte) float64 {
 	if d.format == NVFP4 {
-		return float64(E4M3.Decode(b)) * float64(d.opts.TensorScale)
+		return float64(unitNVFP4(b, d.opts.TensorScale, d.opts.Convention))
 	}
 	return float64(E8M0(b))
 }

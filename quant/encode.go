@@ -43,7 +43,7 @@ func NewEncoder(s *Scheme, f Format, source dtype.Type, opts EncodeOptions) (*En
 	}
 	e := &Encoder{scheme: s, recipe: r, source: source, size: size, opts: opts}
 	if f == NVFP4 {
-		if err := e.checkTensorScale(); err != nil {
+		if err := checkTensorScale(opts.TensorScale); err != nil {
 			return nil, err
 		}
 	}

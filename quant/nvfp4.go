@@ -12,7 +12,7 @@ const (
 )
 
 // NVFP4TensorScale is the tensor scale for a tensor with this largest
-// magnitude, as stored.
+// magnitude, as stored. The encoder and the decoder take it as it is.
 func NVFP4TensorScale(amax float32, c Convention) float32 {
 	if c == Divisor {
 		return 448 * 6 / amax
@@ -20,11 +20,29 @@ func NVFP4TensorScale(amax float32, c Convention) float32 {
 	return amax / (6 * 448)
 }
 
-func (e *Encoder) checkTensorScale() error {
-	if !(e.opts.TensorScale > 0) || isInf(e.opts.TensorScale) {
-		return fmt.Errorf("tensor scale %v of NVFP4: %w", e.opts.TensorScale, ErrShape)
+// checkTensorScale refuses what is no scale. A tensor of zeros has none: there
+// ModelOpt writes 0 and compressed-tensors infinity, and 1 serves.
+func checkTensorScale(t float32) error {
+	if !(t > 0) || isInf(t) {
+		return fmt.Errorf("tensor scale %v of NVFP4: %w", t, ErrShape)
 	}
 	return nil
+}
+
+// convention is how the recipe's system stores the scale of a tensor.
+func (r *Recipe) convention() Convention {
+	if r.Layout == LayoutCompressedTensorsNVFP4 {
+		return Divisor
+	}
+	return Multiplier
+}
+
+// unitNVFP4 is what a code of 1 is worth.
+func unitNVFP4(scale byte, tensor float32, c Convention) float32 {
+	if c == Divisor {
+		return E4M3.Decode(scale) / tensor
+	}
+	return E4M3.Decode(scale) * tensor
 }
 
 // nvfp4 encodes a block of sixteen in float32, as both systems do: the scale of
@@ -35,7 +53,7 @@ func (e *Encoder) nvfp4(b *block, rep *Report) byte {
 	if amax == 0 {
 		rep.ZeroBlocks++
 	}
-	divisor := r.Layout == LayoutCompressedTensorsNVFP4
+	divisor := r.convention() == Divisor
 	var local float32
 	if divisor {
 		local = t * (amax / 6)
@@ -49,15 +67,13 @@ func (e *Encoder) nvfp4(b *block, rep *Report) byte {
 	case scale == 0:
 		scale = 1 // ModelOpt clamps to the smallest subnormal
 	}
-	unit := E4M3.Decode(scale)
-	if divisor {
-		unit /= t
-	} else {
-		unit *= t
-	}
+	unit := unitNVFP4(scale, t, r.convention())
 	spec := E2M1.spec()
 	for i, x := range b.x {
 		q := abs(x) / unit
+		if x == 0 {
+			q = 0 // unit may have vanished
+		}
 		if q > 6 {
 			rep.Clipped++
 		}

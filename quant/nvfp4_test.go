@@ -1,0 +1,98 @@
+package quant
+
+import (
+	"encoding/hex"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"ckpt/dtype"
+)
+
+// Both conventions decode the tensors of the vectors to the same numbers, near
+// to what was encoded.
+func TestNVFP4Decode(t *testing.T) {
+	v, err := readVectors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range v.NVFP4 {
+		x, err := numbers(one.Input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		multiplier := decodeNV(t, one.ModelOpt, Multiplier, len(x))
+		divisor := decodeNV(t, tensorNV(one.CompressedTensors), Divisor, len(x))
+		for i, want := range x {
+			block := x[i/16*16 : i/16*16+16]
+			var amax float32
+			for _, y := range block {
+				amax = max(amax, abs(y))
+			}
+			for name, got := range map[string]float32{"multiplier": multiplier[i], "divisor": divisor[i]} {
+				// half of the widest gap (4 to 6), and the rounding of the scale
+				if d := abs(got - want); float64(d) > float64(amax)*(1.0/6+1.0/16) {
+					t.Errorf("%s, %s: element %d was %v, is %v", one.Name, name, i, want, got)
+				}
+			}
+			if d := abs(multiplier[i] - divisor[i]); d > abs(want)*1e-6 {
+				t.Errorf("%s: element %d is %v and %v", one.Name, i, multiplier[i], divisor[i])
+			}
+		}
+	}
+}
+
+func decodeNV(t *testing.T, p tensorNV, c Convention, n int) []float32 {
+	t.Helper()
+	scales, _ := hex.DecodeString(p.Scale)
+	codes, _ := hex.DecodeString(p.Weight)
+	tensor, err := numbers([]string{p.Tensor})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := NewDecoder(NVFP4, dtype.F32, DecodeOptions{TensorScale: tensor[0], Convention: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst, x := make([]byte, 4*n), make([]float32, n)
+	if err := d.Decode(dst, codes, scales, 1, n); err != nil {
+		t.Fatal(err)
+	}
+	load(x, dtype.F32, dst)
+	return x
+}
+
+// Whatever the range, no element is further from its number than half a gap of
+// its block's grid, unless the scale itself was clamped; no scale is NaN.
+func TestNVFP4EncodesToTheNearest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 30))
+	for _, name := range []string{"modelopt", "compressed-tensors"} {
+		s, _ := SchemeNamed(name)
+		r, _ := s.Recipe(NVFP4)
+		for range 300 {
+			x := make([]float32, 256)
+			var amax float32
+			for i := range x {
+				x[i] = float32(rng.NormFloat64() * math.Exp2(float64(i/16)-float64(rng.IntN(20))))
+				amax = max(amax, abs(x[i]))
+			}
+			tensor := NVFP4TensorScale(amax, r.convention())
+			codes, scales, err := encodeOnce(s, NVFP4, dtype.F32, x, EncodeOptions{TensorScale: tensor})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range x {
+				scale := scales[i/16]
+				if scale > 0x7E {
+					t.Fatalf("%s: scale %#x", name, scale)
+				}
+				unit := unitNVFP4(scale, tensor, r.convention())
+				code := codes[i/2] >> (i % 2 * 4) & 15
+				near := E2M1.Encode(want / unit)
+				if code != near && (code|near)&7 != 0 {
+					t.Fatalf("%s: %v with scale %#x is code %d, want %d", name, want, scale, code, near)
+				}
+			}
+		}
+	}
+}
