@@ -185,9 +185,7 @@ func (e *estimator) inputs() []Input {
 func (e *estimator) notes() []string {
 	notes := []string{}
 	d := &e.demand
-	if len(e.plan.Families) == 0 { // nothing was planned; else they are the plan's to tell
-		notes = append(notes, e.plan.Notes...)
-	}
+	notes = append(notes, e.plan.Notes...)
 	if m := e.memory.MaxContext; m > 0 && d.Context > m {
 		notes = append(notes, fmt.Sprintf("a context of %d tokens is beyond the config's own maximum of %d (%s)", d.Context, m, e.memory.ContextField))
 	}
