@@ -1,7 +1,9 @@
 package shard
 
 import (
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -34,11 +36,12 @@ func Devices() []Device { return slices.Clone(devices) }
 
 // DeviceNamed finds an accelerator by name: case, spaces, dashes and what
 // vendors put before or behind it do not matter ("AMD Instinct MI350X",
-// "nvidia-h100-80gb", "RX 7900 XTX").
+// "NVIDIA H100 80GB HBM3", "RX 7900 XTX"). A size in the name has to be that of
+// the device; other models of a family ("H100 NVL") are not taken for it.
 func DeviceNamed(name string) (Device, bool) {
-	want := deviceKey(name)
+	want, size := deviceKey(name)
 	for _, d := range devices {
-		if deviceKey(d.Name) == want {
+		if key, _ := deviceKey(d.Name); key == want && (size == 0 || size*gigabyte == d.Stated || size*gigabyte == d.Memory) {
 			return d, true
 		}
 	}
@@ -48,21 +51,31 @@ func DeviceNamed(name string) (Device, bool) {
 // Words around the name of a device that do not tell it from another.
 var (
 	deviceFirst = []string{"amd", "nvidia", "instinct", "radeon", "geforce", "tesla", "rtx", "rx"}
-	deviceLast  = []string{"80gb", "141gb", "192gb", "180gb", "256gb", "288gb", "24gb", "48gb", "hbm3e", "hbm3", "sxm5", "sxm", "nvl", "oam"}
+	deviceLast  = []string{"hbm3e", "hbm3", "sxm5", "sxm", "oam"}
 )
 
-func deviceKey(name string) string {
-	key := strings.Map(func(r rune) rune {
+// deviceSize is the memory in a name, in GB.
+var deviceSize = regexp.MustCompile(`[^0-9a-z]?([0-9]{2,4}) ?gi?b([^0-9a-z]|$)`)
+
+// deviceKey is what is left of a name, and the memory in it, in GB; 0 where there
+// is none.
+func deviceKey(name string) (key string, size int64) {
+	name = strings.ToLower(name)
+	if m := deviceSize.FindStringSubmatchIndex(name); m != nil {
+		size, _ = strconv.ParseInt(name[m[2]:m[3]], 10, 64)
+		name = name[:m[0]] + " " + name[m[1]:]
+	}
+	key = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r
 		}
 		return -1
-	}, strings.ToLower(name))
+	}, name)
 	for _, word := range deviceFirst {
 		key = strings.TrimPrefix(key, word)
 	}
 	for _, word := range deviceLast {
 		key = strings.TrimSuffix(key, word)
 	}
-	return key
+	return key, size
 }

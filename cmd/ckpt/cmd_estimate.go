@@ -277,7 +277,10 @@ func (o *estimateOptions) rate() (err error) {
 	}
 	text := strings.TrimSpace(o.storage)
 	for _, unit := range []string{"/s", "ps"} {
-		text = strings.TrimSuffix(text, unit)
+		var ok bool
+		if text, ok = strings.CutSuffix(text, unit); ok && (strings.HasSuffix(text, "b") || strings.HasSuffix(strings.ToLower(text), "bit")) {
+			return hint(usagef("--storage %q: a small b is bits in a rate, and bytes are wanted", o.storage), "8 Gb/s are 1GB/s")
+		}
 	}
 	if _, err := ui.ParseSize(text); err != nil {
 		return usagef("--storage %q: want bytes a second, such as 6.9GB/s", o.storage)
@@ -301,8 +304,20 @@ func runEstimate(ctx context.Context, g *globals, opts estimateOptions, path str
 	if err != nil {
 		return memoryError(err)
 	}
+	if opts.metadata {
+		note, err := shard.ConfirmLayers(s.c, memory)
+		if err != nil {
+			return err
+		}
+		if note != "" {
+			s.notes = append(s.notes, note)
+		}
+	}
 	opts.demand.FileBytes = s.bytes
 	e, err := opts.estimate(s, memory, topology)
+	if errors.Is(err, shard.ErrOverflow) && opts.demand.Memory > 0 {
+		return &noRoomError{fmt.Errorf("it does not fit: %w", err)}
+	}
 	if err != nil {
 		return planError(err, path)
 	}

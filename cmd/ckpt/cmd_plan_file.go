@@ -190,6 +190,9 @@ places in the arena and where they come from.`,
 			if err != nil {
 				return err
 			}
+			if match != nil && !anyTensor(p, ranks, match) {
+				return usagef("--tensor: no tensor of these ranks matches")
+			}
 			w := bufio.NewWriter(std.out)
 			switch {
 			case opts.json && ranks == nil:
@@ -233,6 +236,18 @@ func tensorsDocument(p *shard.Plan, ranks []int, match *ui.Matcher) planTensors 
 		}
 	}
 	return doc
+}
+
+// anyTensor says whether a rank has a tensor that matches.
+func anyTensor(p *shard.Plan, ranks []int, match *ui.Matcher) bool {
+	for _, r := range ranks {
+		for t := range p.Tensors(r) {
+			if wantsTensor(t, match) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // wantsTensor matches a tensor by its own name and by those of its sources.

@@ -27,6 +27,12 @@ var errNo = errors.New("the answer is no")
 // errNoFit is returned by a command that has printed that it does not fit.
 var errNoFit = errors.New("it does not fit")
 
+// noRoomError says why something does not fit that could not be printed.
+type noRoomError struct{ err error }
+
+func (e *noRoomError) Error() string { return e.err.Error() }
+func (e *noRoomError) Unwrap() error { return e.err }
+
 // usageError is a command line that cannot be understood.
 type usageError struct{ err error }
 
@@ -58,12 +64,13 @@ func hint(err error, format string, args ...any) error {
 // exitCode is the one place where errors become exit statuses.
 func exitCode(err error) int {
 	var usage *usageError
+	var noRoom *noRoomError
 	switch {
 	case err == nil, isBrokenPipe(err):
 		return exitDone
 	case errors.Is(err, errNo), errors.Is(err, shard.ErrSplit), errors.Is(err, shard.ErrStale):
 		return exitNo
-	case errors.Is(err, errNoFit), errors.Is(err, loader.ErrMemory):
+	case errors.Is(err, errNoFit), errors.As(err, &noRoom), errors.Is(err, loader.ErrMemory):
 		return exitNoRoom
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
