@@ -7,8 +7,9 @@ import (
 
 // Errors of callers that do not keep to the contract.
 var (
-	errDepth = errors.New("more requests at once than the engine takes")
-	errIdle  = errors.New("there is nothing to wait for")
+	errDepth  = errors.New("more requests at once than the engine takes")
+	errIdle   = errors.New("there is nothing to wait for")
+	errClosed = errors.New("the engine is closed")
 )
 
 // EngineOptions are what an engine is made for.

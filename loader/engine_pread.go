@@ -12,6 +12,7 @@ type preadEngine struct {
 	depth    int
 	inflight int
 	threads  int
+	closed   bool
 	tasks    chan *task
 	finished chan *task
 	workers  sync.WaitGroup
@@ -43,6 +44,9 @@ func (e *preadEngine) Depth() int { return e.depth }
 func (e *preadEngine) Submit(r Request) error {
 	if err := r.check(); err != nil {
 		return err
+	}
+	if e.closed {
+		return errClosed
 	}
 	if e.inflight >= e.depth {
 		return errDepth
@@ -94,9 +98,9 @@ func (e *preadEngine) Wait(done []Completion) (int, error) {
 }
 
 func (e *preadEngine) Close() error {
-	if e.tasks != nil {
+	if !e.closed {
+		e.closed = true
 		close(e.tasks)
-		e.tasks = nil
 	}
 	e.workers.Wait()
 	return nil

@@ -52,6 +52,9 @@ type Request struct {
 // Read queues a read. Buf is written to until its completion is popped. It may
 // lie in a registered buffer or anywhere else.
 func (r *Ring) Read(q Request) error {
+	if r.fd < 0 {
+		return os.ErrClosed
+	}
 	tail := *r.sqTail
 	if tail-atomic.LoadUint32(r.sqHead) >= uint32(len(r.sqes)) {
 		return ErrFull
@@ -93,7 +96,7 @@ func (r *Ring) Submit() error { return r.enter(0) }
 
 // Wait starts what is queued and blocks until so many completions are there.
 func (r *Ring) Wait(n int) error {
-	if r.ready() >= n && r.queued() == 0 {
+	if r.fd >= 0 && r.ready() >= n && r.queued() == 0 {
 		return nil
 	}
 	return r.enter(min(n, r.inflight))
@@ -108,6 +111,9 @@ func (r *Ring) ready() int { return int(atomic.LoadUint32(r.cqTail) - *r.cqHead)
 // interrupts it, and a machine short of memory asks to come again; what was taken
 // before is told by the head of the queue.
 func (r *Ring) enter(n int) error {
+	if r.fd < 0 {
+		return os.ErrClosed
+	}
 	var flags uintptr
 	if n > 0 {
 		flags = enterGetEvents
@@ -135,6 +141,9 @@ func (r *Ring) enter(n int) error {
 
 // Pop takes a completion: what was read, or a negative error number.
 func (r *Ring) Pop() (id uint64, res int, ok bool) {
+	if r.fd < 0 {
+		return 0, 0, false
+	}
 	head := *r.cqHead
 	if head == atomic.LoadUint32(r.cqTail) {
 		return 0, 0, false
