@@ -22,14 +22,45 @@ type slot struct {
 	buf   []byte
 	block block
 	todo  atomic.Uint32
-	free  chan<- *slot
+	free  *stack
 }
 
 // release says that something is done with the block. It is called once for each.
 func (s *slot) release(what uint32) {
 	if s.todo.And(^what) == what {
-		s.free <- s
+		s.free.push(s)
 	}
+}
+
+// stack is the free slots. The one that was used last is taken first: it may
+// still lie in the processor's cache.
+type stack struct {
+	mu   sync.Mutex
+	list []*slot
+	wake chan struct{} // of one waiter
+}
+
+func (s *stack) push(x *slot) {
+	s.mu.Lock()
+	s.list = append(s.list, x)
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// pop gives a slot, nil where none is free.
+func (s *stack) pop() *slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.list) - 1
+	if n < 0 {
+		return nil
+	}
+	x := s.list[n]
+	s.list = s.list[:n]
+	return x
 }
 
 // pipeline is one pass over the blocks: a reader, and workers that copy and hash.
@@ -41,8 +72,8 @@ type pipeline struct {
 	todo   uint32  // of every block
 
 	slots  []slot
-	free   chan *slot // room for all of them
-	ready  chan *slot // likewise
+	free   stack
+	ready  chan *slot // room for all of them
 	shop   *shop
 	tuner  *Tuner // nil where the depth is given
 	failed failure
@@ -86,10 +117,10 @@ type flight struct {
 // run reads and places everything, and returns when nothing is under way.
 func (p *pipeline) run(ctx context.Context, open func() (Engine, error), list []span) error {
 	p.failed.stop = make(chan struct{})
-	p.free, p.ready = make(chan *slot, len(p.slots)), make(chan *slot, len(p.slots))
-	for i := range p.slots {
-		p.slots[i].n, p.slots[i].free = i, p.free
-		p.free <- &p.slots[i]
+	p.free.wake, p.ready = make(chan struct{}, 1), make(chan *slot, len(p.slots))
+	for i := len(p.slots) - 1; i >= 0; i-- {
+		p.slots[i].n, p.slots[i].free = i, &p.free
+		p.free.push(&p.slots[i])
 	}
 	var wg sync.WaitGroup
 	for _, w := range p.workers {

@@ -75,14 +75,13 @@ func (r *reader) submit() error {
 		if err := r.stopped(); err != nil {
 			return err
 		}
-		select {
-		case s := <-r.free:
-			if err := r.request(s); err != nil {
-				return err
-			}
-		default:
+		s := r.free.pop()
+		if s == nil {
 			r.starved = true
 			return nil
+		}
+		if err := r.request(s); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -129,14 +128,18 @@ func (r *reader) request(s *slot) error {
 func (r *reader) await() error {
 	t := time.Now()
 	copying := r.copyBehind()
-	select {
-	case s := <-r.free:
-		r.stats.stalls.slot(copying, time.Since(t))
-		return r.request(s)
-	case <-r.failed.stop:
-		return errStopped
-	case <-r.ctx.Done():
-		return context.Cause(r.ctx)
+	for {
+		if s := r.free.pop(); s != nil {
+			r.stats.stalls.slot(copying, time.Since(t))
+			return r.request(s)
+		}
+		select {
+		case <-r.free.wake:
+		case <-r.failed.stop:
+			return errStopped
+		case <-r.ctx.Done():
+			return context.Cause(r.ctx)
+		}
 	}
 }
 
