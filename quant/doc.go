@@ -10,7 +10,7 @@
 // lie two to a byte, the first in the low nibble; codes of six bits four to
 // three bytes, the first in the low bits; scales are one byte a block, in the
 // order of the blocks. Every other layout is a permutation of this one: see
-// Transcode, Tiles and Shuffle.
+// Transcode and Swizzle.
 //
 // # Schemes
 //

@@ -96,3 +96,20 @@ func TestNVFP4EncodesToTheNearest(t *testing.T) {
 		}
 	}
 }
+
+// A block too small for a scale: ModelOpt clamps it to the least, 2^-9,
+// compressed-tensors takes 0.125; zeros have their own.
+func TestNVFP4VanishingScales(t *testing.T) {
+	x := make([]float32, 48)
+	x[0], x[16] = 2688, 1e-4 // tensor scale 1, so the second block's is 2^-15.9
+	for name, want := range map[string][3]byte{"modelopt": {0x7E, 0x01, 0x38}, "compressed-tensors": {0x7E, 0x20, 0x20}} {
+		s, _ := SchemeNamed(name)
+		codes, scales, err := encodeOnce(s, NVFP4, dtype.F32, x, EncodeOptions{TensorScale: 1})
+		if err != nil || [3]byte(scales) != want {
+			t.Errorf("%s: scales %x, want %x, %v", name, scales, want, err)
+		}
+		if codes[0] != 7 || codes[8] != 0 || codes[16] != 0 {
+			t.Errorf("%s: codes %x", name, codes)
+		}
+	}
+}

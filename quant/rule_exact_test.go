@@ -79,9 +79,10 @@ func formatOf(e Element) Format {
 }
 
 // rceil by a quotient (torchao, NVIDIA) is rceil by bits, but for one float32 a
-// format; by bits that one has byte 1.
+// format; by bits that one has byte 1. A sweep of all 2,139,095,040 finite
+// magnitudes found these and no others.
 func TestQuotientExceptions(t *testing.T) {
-	for e, want := range map[Element]uint32{E2M1: 0x01400001, E4M3: 0x04600001, E5M2: 0x07E00001} {
+	for e, want := range map[Element]uint32{E2M1: 0x01400001, E4M3: 0x04600001, E5M2: 0x07E00001, E2M3: 0x01700001, E3M2: 0x02600001, INT8: 0} {
 		var odd []uint32
 		bits, quotient := &Recipe{Format: formatOf(e), Rule: RCeil}, &Recipe{Format: formatOf(e), Rule: RCeil, reckon: byQuotient}
 		maxima(func(x float32) {
@@ -92,7 +93,7 @@ func TestQuotientExceptions(t *testing.T) {
 				}
 			}
 		})
-		if len(odd) != 1 || odd[0] != want {
+		if want == 0 && len(odd) > 0 || want != 0 && (len(odd) != 1 || odd[0] != want) {
 			t.Errorf("%s: exceptions %#x, want %#x", e, odd, want)
 		}
 	}

@@ -62,6 +62,24 @@ func exactBF16(a, b float64) uint16 {
 	return exactNarrow(p, 8, 7)
 }
 
+// Tiles need not be square.
+func TestTilesOfTwoByThree(t *testing.T) {
+	codes := []byte{0x38, 0x38, 0x38, 0x38, 0x38, 0x38, 0x38, 0x38, 0x38, 0x38, 0x38, 0x38} // ones, 3 × 4
+	dst := make([]byte, 48)
+	scales := bytesOf(dtype.F32, []float32{1, 2, 3, 4})
+	err := DecodeTiles(dst, codes, scales, Tiles{
+		Element: E4M3, Rows: 3, Cols: 4, TileRows: 2, TileCols: 3, ScaleType: dtype.F32, OutputType: dtype.F32,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [12]float32
+	load(got[:], dtype.F32, dst)
+	if want := [12]float32{1, 1, 1, 2, 1, 1, 1, 2, 3, 3, 3, 4}; got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 func TestTilesRefuse(t *testing.T) {
 	ok := Tiles{Element: E4M3, Rows: 1, Cols: 1, TileRows: 128, TileCols: 128, ScaleType: dtype.F32, OutputType: dtype.BF16}
 	for name, change := range map[string]func(*Tiles){
