@@ -143,10 +143,10 @@ func ggmlShape(t dtype.Type, elements, size int) error {
 // survey says whether every element is zero, how many are NaN or infinite, and
 // where the first of these is.
 func survey(x []float32) (zero bool, bad, first int) {
-	var any uint32
+	var bits uint32
 	for i, v := range x {
 		b := math.Float32bits(v) << 1
-		any |= b
+		bits |= b
 		if b >= 0xFF<<24 {
 			if bad == 0 {
 				first = i
@@ -154,7 +154,7 @@ func survey(x []float32) (zero bool, bad, first int) {
 			bad++
 		}
 	}
-	return any == 0, bad, first
+	return bits == 0, bad, first
 }
 
 // ggmlLost says whether a scale in the block is NaN or infinite.

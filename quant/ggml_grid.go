@@ -8,7 +8,7 @@ import (
 )
 
 // ggmlGridText holds the codebooks of the IQ types as the digits of their
-// entries. interop/quant_grids.py writes it from the official package, and the
+// entries. interop/quant/grids.py writes it from the official package, and the
 // interop suite compares.
 //
 //go:embed ggml_grid.txt

@@ -1,5 +1,6 @@
-# Shared by .ci/run, interop/run and scripts/bench/*: where things outside the
-# checkout are kept, and how the pinned tools get there. Sourced by bash.
+# Shared by .ci/run, interop/run, interop/quant/run and scripts/bench/*: where
+# things outside the checkout are kept, and how the pinned tools get there.
+# Sourced by bash.
 
 CACHE=${CKPT_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ckpt-ci}
 GOLANGCI_VERSION=v2.15.0
@@ -21,9 +22,9 @@ golangci() {
 	echo "$dir/golangci-lint"
 }
 
-# python_env prints the Python of a virtual environment that holds exactly
-# interop/requirements.txt. It is named by the hash of that file and marked
-# when it is complete, so a broken installation is made anew.
+# python_env FILE prints the Python of a virtual environment that holds the
+# requirements of FILE. It is named by the hash of that file and marked when it
+# is complete, so a broken installation is made anew.
 python_env() {
 	local requirements=$1 key dir
 	key=$( (cat "$requirements"; python3 --version) | sha256sum | cut -c1-16)

@@ -1,5 +1,5 @@
 """Writes the codebooks of GGML's IQ types, as package quant embeds them, from
-the official package: interop/quant_grids.py > quant/ggml_grid.txt"""
+the official package: interop/quant/grids.py > quant/ggml_grid.txt"""
 
 import textwrap
 
@@ -8,7 +8,7 @@ from gguf import quants
 
 HEAD = """\
 # Codebooks of GGML's IQ types: name, entries, length of an entry, values of the
-# digits; then the entries as digits. Written by interop/quant_grids.py from
+# digits; then the entries as digits. Written by interop/quant/grids.py from
 # gguf 0.19.0. IQ1_M uses IQ1_S.
 """
 

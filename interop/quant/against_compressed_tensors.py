@@ -1,0 +1,58 @@
+"""MXFP4, MXFP8 and NVFP4, by compressed-tensors on the CPU."""
+
+import numpy as np
+import torch
+from compressed_tensors.compressors.mxfp4 import MXFP4PackedCompressor
+from compressed_tensors.compressors.mxfp8.base import MXFP8QuantizationCompressor
+from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
+from compressed_tensors.quantization.utils import calculate_qparams
+
+from against_torchao import tensor
+from blocks import broken, finite, from_bf16, to_bf16
+
+BLOCKS = 1 << 18
+
+
+def weights(bits):
+    return QuantizationArgs(num_bits=bits, type="float", strategy="group", group_size=32, symmetric=True, dynamic=False,
+                            scale_dtype=torch.uint8, zp_dtype=torch.uint8 if bits == 4 else None)
+
+
+def compressed(x, bits, zero_point):
+    """Scale bytes and codes of a weight with one block a row."""
+    args, t = weights(bits), tensor(x)
+    scheme = QuantizationScheme(targets=["Linear"], weights=args)
+    scale, zero = calculate_qparams(t.amin(dim=1, keepdim=True), t.amax(dim=1, keepdim=True), args)
+    state = {"weight": t, "weight_scale": scale}
+    if zero_point:
+        state["weight_zero_point"] = torch.zeros_like(scale)
+    kind = MXFP4PackedCompressor if bits == 4 else MXFP8QuantizationCompressor
+    state = kind.compress(state, scheme)
+    codes = state["weight_packed"] if bits == 4 else state["weight"]
+    return np.concatenate([state["weight_scale"].view(torch.uint8).numpy().reshape(-1, 1),
+                           codes.view(torch.uint8).numpy().reshape(len(x), -1)], axis=1)
+
+
+def encodes(ours):
+    f32 = np.concatenate([finite(BLOCKS, 32, 12), broken(BLOCKS // 16, 32, 13)])
+    for source, x in (("BF16", to_bf16(f32)), ("F32", f32)):
+        value = from_bf16(x) if source == "BF16" else x
+        for form, bits, zero, name in (("MXFP4", 4, False, "compressed-tensors"),
+                                       ("MXFP8_E4M3", 8, True, "compressed-tensors"),
+                                       ("MXFP8_E4M3", 8, False, "compressed-tensors-bare")):
+            want = compressed(x, bits, zero)
+            got = ours.encode(name, form, source, x, len(x))
+            ours.same(f"{name} {form} of {source}", got, want, x, differences(value, got, want))
+
+
+def differences(value, got, want):
+    """All of NaN and infinity: their scale is infinite, and how infinity becomes a
+    byte, or NaN a code, is left undefined. Finite blocks have no difference."""
+    nan, inf = np.isnan(value).any(axis=1), np.isinf(value).any(axis=1)
+    yield "compressed-tensors: NaN in a block: the scale byte is an undefined conversion (127 or 0 by the number of rows)", nan
+    wrong = got[:, 1:] != want[:, 1:]
+    if got.shape[1] == 17:
+        changed = got[:, 1:] ^ want[:, 1:]
+        wrong = np.stack([changed & 15, changed >> 4], axis=-1).reshape(len(value), 32) != 0
+    yield ("compressed-tensors: Inf / Inf is a NaN of either sign, and its code follows the sign",
+           inf & ~nan & (got[:, 0] == want[:, 0]) & ~(wrong & np.isfinite(value)).any(axis=1))
