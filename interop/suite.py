@@ -2,6 +2,7 @@
 numpy, and the schema of SARIF. Called by interop/run."""
 
 import argparse
+import ctypes.util
 import os
 import sys
 import tempfile
@@ -9,6 +10,7 @@ import time
 import traceback
 
 import documents
+import loaded
 import single
 import written
 from report import Report
@@ -19,7 +21,8 @@ CORPUS = os.path.join(HERE, "..", "safetensors", "testdata", "corpus")
 
 def checks(report, tools, work):
     """Every part of the suite, by name, in order."""
-    verdict, rewrite, ckpt = (os.path.join(tools, t) for t in ("verdict", "rewrite", "ckpt"))
+    verdict, rewrite, arenas, ckpt = (os.path.join(tools, t) for t in ("verdict", "rewrite", "arenas", "ckpt"))
+    devices = ["host"] + (["opencl"] if ctypes.util.find_library("OpenCL") else [])
     accepted, mini, full = [], os.path.join(work, "mini"), os.path.join(work, "full")
     absent = os.path.join(work, "absent")
     yield "corpus", lambda: single.corpus(report, verdict, CORPUS, work)
@@ -28,6 +31,8 @@ def checks(report, tools, work):
     yield "mini kimi-k3", lambda: written.synthesised(report, ckpt, "kimi-k3", "mini", mini)
     for family in ("kimi-linear", "kimi-linear-mxfp4", "llama"):
         yield "mini " + family, lambda: written.synthesised(report, ckpt, family, "mini", os.path.join(work, family))
+    yield "loaded kimi-k3 on " + ", ".join(devices), lambda: loaded.kimi_k3(report, arenas, mini, work, devices)
+    yield "loaded llama on " + ", ".join(devices), lambda: loaded.llama(report, arenas, os.path.join(work, "llama"), work, devices)
     yield "single files audited", lambda: documents.alone(report, ckpt, CORPUS)
     yield "audit of a mini", lambda: documents.mini(report, ckpt, mini)
     yield "full-size kimi-k3", lambda: documents.full(report, ckpt, full)
@@ -38,7 +43,7 @@ def checks(report, tools, work):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tools", help="folder with the programs ckpt, verdict and rewrite")
+    parser.add_argument("tools", help="folder with the programs ckpt, verdict, rewrite and arenas")
     parser.add_argument("only", nargs="*", help="parts to run; all of them when none is named")
     args = parser.parse_args()
     report = Report()

@@ -38,3 +38,17 @@ python_env() {
 	fi
 	echo "$dir/bin/python"
 }
+
+# device_runtimes installs what runs devices without their hardware, where it is
+# missing and apt-get may: PoCL, an OpenCL device on the processor, and the
+# runtime of HIP, which answers that there is no device.
+device_runtimes() {
+	local libraries
+	libraries=$(ldconfig -p)
+	if grep -q libOpenCL <<<"$libraries" && grep -q libamdhip64 <<<"$libraries" && ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1; then
+		return
+	fi
+	local apt="timeout 600 apt-get -qq -o DPkg::Lock::Timeout=120"
+	{ $apt update && DEBIAN_FRONTEND=noninteractive $apt install -y --no-install-recommends ocl-icd-libopencl1 pocl-opencl-icd libamdhip64-5; } \
+		>/dev/null 2>&1 || echo "no device runtimes: apt-get could not install them" >&2
+}
