@@ -55,11 +55,15 @@ func SchemeNamed(name string) (*Scheme, bool) {
 }
 
 // DefaultScheme is what we write where nobody asks for a system's bytes: even
-// for MXFP4, rceil for the other formats, +0 only.
+// for MXFP4, rceil for the other formats, +0 only; ModelOpt's for NVFP4, whose
+// scale is no power of two.
 func DefaultScheme(f Format) *Scheme {
 	name := "rceil"
-	if f == MXFP4 {
+	switch f {
+	case MXFP4:
 		name = "even"
+	case NVFP4:
+		name = "modelopt"
 	}
 	s, _ := SchemeNamed(name)
 	return s
