@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"ckpt/internal/device"
+	"ckpt/internal/device/cuda"
+	"ckpt/internal/device/hip"
 	"ckpt/internal/device/opencl"
 )
 
@@ -22,6 +24,8 @@ type binding struct {
 
 func runtimes() []binding {
 	return []binding{
+		{"cuda", cuda.Open, true, "never run on its hardware"},
+		{"hip", hip.Open, true, "never run on its hardware"},
 		{"opencl", opencl.Open, false, "run on processors only (PoCL), never on a GPU"},
 	}
 }
