@@ -32,7 +32,8 @@ func newDoctor(std streams) *cobra.Command {
 		Short: "say what this machine offers",
 		Long: `Say what this machine offers to a program that reads very large files: the
 processor and its vector extensions, memory and what limits it, the limits of
-the process, and the file system of a directory.`,
+the process, the file system of a directory, and the runtimes of devices (CUDA,
+HIP, OpenCL) with what they find, or why they find nothing.`,
 		GroupID: groupOther,
 		Args:    func(_ *cobra.Command, args []string) error { return want("doctor", args) },
 		Example: `  ckpt doctor
@@ -71,6 +72,8 @@ type facts struct {
 	Limits   limits      `json:"limits"`
 	Volume   *volume     `json:"file_system"`
 	Missing  []unknownAs `json:"unknown"`
+
+	Runtimes []runtimeFacts `json:"runtimes"`
 }
 
 type memory struct {
@@ -106,7 +109,7 @@ func examine(dir string) *facts {
 	f := &facts{
 		Schema: "ckpt.doctor/v1", OS: h.OS, Arch: h.Arch, Kernel: h.Kernel,
 		CPU: h.CPU, CPUs: h.CPUs, CPUQuota: h.Quota, Features: append([]string{}, h.Features...),
-		Missing: []unknownAs{},
+		Missing: []unknownAs{}, Runtimes: examineDevices(),
 	}
 	if m, err := fs.ReadMemory(); err != nil {
 		f.miss("memory", err)
@@ -174,6 +177,7 @@ func (f *facts) print(w io.Writer, style ui.Style) {
 		}
 		row("file system", text)
 	}
+	printDevices(f.Runtimes, row, style)
 	for _, u := range f.Missing {
 		row(u.Fact, style.Dim("not known: "+u.Reason))
 	}
