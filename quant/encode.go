@@ -248,6 +248,9 @@ func (r *Recipe) encode(b *block, exp int) (clipped int64) {
 			clipped++
 		}
 		code := spec.round(q, r.Tie)
+		if r.ends == wrapByte && exp == 126 {
+			code = min(code, 5) // twice 4 and 6 times 2^125 are infinitely far: ggml's search never finds them
+		}
 		b.codes[i] = spec.signed(code, signbit(x) && (code != 0 || r.keepsSign(x, q, b.source)))
 		if code == 0 && r.Signs == SignsMinus && float32(q) == 0 {
 			b.codes[i] = spec.signed(0, true)

@@ -275,6 +275,33 @@ func TestFaultGGMLScaleOverflows(t *testing.T) {
 	}
 }
 
+// Beside the largest float32 the logarithm rounds to 128, and the doubled values
+// 8 and 12 overflow: ggml's search gives 3 at most. The scheme has the same bytes.
+func TestGGMLTop(t *testing.T) {
+	x := row(32, math.MaxFloat32, -math.MaxFloat32, math.MaxFloat32/2, math.MaxFloat32/4, 1)
+	block := make([]byte, 17)
+	if _, err := EncodeGGML(dtype.MXFP4, block, x); err != nil {
+		t.Fatal(err)
+	}
+	if want := []byte{253, 5, 13, 4, 2}; !bytes.Equal(block[:5], want) {
+		t.Errorf("block %d, want %d", block[:5], want)
+	}
+	for _, name := range []string{"ggml", "gguf"} {
+		s, _ := SchemeNamed(name)
+		e, err := NewEncoder(s, MXFP4, dtype.F32, EncodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		codes, scale := make([]byte, 16), make([]byte, 1)
+		if _, err := e.Encode(codes, scale, bytesOf(dtype.F32, x), 1, 32); err != nil {
+			t.Fatal(err)
+		}
+		if scale[0] != 253 || codes[0] != 0xD5 || codes[1] != 0x24 {
+			t.Errorf("scheme %s: scale %d, codes %x", name, scale[0], codes[:3])
+		}
+	}
+}
+
 // Quantizing what was read from a file changes no value of the formats whose
 // scale is a power of two.
 func TestGGMLMXFP4Again(t *testing.T) {
