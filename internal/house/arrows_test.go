@@ -27,7 +27,7 @@ var arrows = map[string][]string{
 	"convert":               with("dtype", "quant", "safetensors", "gguf", "checkpoint", "model", "shard", "internal/hfconfig", "internal/jsonedit"),
 	"loader": {
 		"dtype", "shard", "loader/client", "internal/fs", "internal/newfile", "internal/uring", "internal/pages", "internal/unixsock",
-		"internal/device/cuda", "internal/device/hip", "internal/device/opencl",
+		"internal/device", "internal/device/cuda", "internal/device/hip", "internal/device/opencl",
 	},
 	"loader/client": {"internal/pages", "internal/unixsock", "internal/device/cuda", "internal/device/hip"},
 
@@ -35,9 +35,10 @@ var arrows = map[string][]string{
 	"internal/pages":         {},
 	"internal/unixsock":      {},
 	"internal/device/dl":     {},
-	"internal/device/cuda":   {"internal/device/dl"},
-	"internal/device/hip":    {"internal/device/dl"},
-	"internal/device/opencl": {"internal/device/dl"},
+	"internal/device":        {},
+	"internal/device/cuda":   {"internal/device", "internal/device/dl"},
+	"internal/device/hip":    {"internal/device", "internal/device/dl"},
+	"internal/device/opencl": {"internal/device", "internal/device/dl"},
 
 	"internal/binio":    {},
 	"internal/cpu":      {},
