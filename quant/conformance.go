@@ -204,7 +204,7 @@ func (v *vectors) checkNVFP4(s *Scheme, row string) (Conformance, error) {
 		for _, v := range x {
 			amax = max(amax, abs(v))
 		}
-		tensor := NVFP4TensorScale(amax, convention)
+		tensor := NVFP4TensorScale(amax, convention, dtype.F32)
 		codes, scales, err := encodeOnce(s, NVFP4, dtype.F32, x, EncodeOptions{TensorScale: tensor})
 		if err != nil {
 			return c, err

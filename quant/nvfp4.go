@@ -1,6 +1,10 @@
 package quant
 
-import "fmt"
+import (
+	"fmt"
+
+	"ckpt/dtype"
+)
 
 // Convention is how NVFP4's scale of the whole tensor is stored.
 type Convention uint8
@@ -11,11 +15,12 @@ const (
 	Divisor                      // compressed-tensors: 448 * 6 / amax
 )
 
-// NVFP4TensorScale is the tensor scale for a tensor with this largest
-// magnitude, as stored. The encoder and the decoder take it as it is.
-func NVFP4TensorScale(amax float32, c Convention) float32 {
+// NVFP4TensorScale is the tensor scale for a tensor of a type with this largest
+// magnitude, as stored; the encoder and the decoder take it as it is.
+// compressed-tensors divides in the tensor's type, ModelOpt in float32.
+func NVFP4TensorScale(amax float32, c Convention, source dtype.Type) float32 {
 	if c == Divisor {
-		return 448 * 6 / amax
+		return roundTo(source, 448*6/amax)
 	}
 	return amax / (6 * 448)
 }
@@ -46,7 +51,8 @@ func unitNVFP4(scale byte, tensor float32, c Convention) float32 {
 }
 
 // nvfp4 encodes a block of sixteen in float32, as both systems do: the scale of
-// the block is maximum / 6 in units of the tensor's scale, as E4M3.
+// the block is maximum / 6 in units of the tensor's scale, as E4M3. But for
+// compressed-tensors' maximum / 6, which it rounds to the type of the input.
 func (e *Encoder) nvfp4(b *block, rep *Report) byte {
 	r, t := e.recipe, e.opts.TensorScale
 	amax := b.finiteMax()
@@ -56,7 +62,7 @@ func (e *Encoder) nvfp4(b *block, rep *Report) byte {
 	divisor := r.convention() == Divisor
 	var local float32
 	if divisor {
-		local = t * (amax / 6)
+		local = t * roundTo(e.source, amax/6)
 	} else {
 		local = amax / (6 * t)
 	}

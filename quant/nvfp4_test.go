@@ -76,7 +76,7 @@ func TestNVFP4EncodesToTheNearest(t *testing.T) {
 				x[i] = float32(rng.NormFloat64() * math.Exp2(float64(i/16)-float64(rng.IntN(20))))
 				amax = max(amax, abs(x[i]))
 			}
-			tensor := NVFP4TensorScale(amax, r.convention())
+			tensor := NVFP4TensorScale(amax, r.convention(), dtype.F32)
 			codes, scales, err := encodeOnce(s, NVFP4, dtype.F32, x, EncodeOptions{TensorScale: tensor})
 			if err != nil {
 				t.Fatal(err)
@@ -110,6 +110,21 @@ func TestNVFP4VanishingScales(t *testing.T) {
 		}
 		if codes[0] != 7 || codes[8] != 0 || codes[16] != 0 {
 			t.Errorf("%s: codes %x", name, codes)
+		}
+	}
+}
+
+// compressed-tensors divides in the type of the tensor, ModelOpt in float32.
+func TestNVFP4TensorScaleTypes(t *testing.T) {
+	for _, c := range []struct {
+		convention Convention
+		source     dtype.Type
+		want       float32
+	}{
+		{Divisor, dtype.F32, 537.6}, {Divisor, dtype.BF16, 536}, {Multiplier, dtype.F32, 5.0 / 2688}, {Multiplier, dtype.BF16, 5.0 / 2688},
+	} {
+		if got := NVFP4TensorScale(5, c.convention, c.source); got != c.want {
+			t.Errorf("convention %d, %s: %v, want %v", c.convention, c.source, got, c.want)
 		}
 	}
 }
