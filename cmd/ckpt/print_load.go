@@ -130,7 +130,7 @@ func (p *loadPrinter) engine() string {
 
 func (p *loadPrinter) staging() string {
 	e := &p.r.Engine
-	text := fmt.Sprintf("%s, %s", ui.GiB(p.r.Memory.Pinned), e.Pages)
+	text := fmt.Sprintf("%s on %s pages", ui.GiB(p.r.Memory.Pinned), e.Pages)
 	if e.Huge > 0 && e.Huge < p.r.Memory.Pinned {
 		text += fmt.Sprintf(" (%s of it huge)", ui.GiB(e.Huge))
 	}

@@ -194,7 +194,7 @@ func (p *loadPrinter) choices() {
 	if e.Tuned {
 		tuned = fmt.Sprintf("in flight: %s, %s of %s; it grew until the rate did not", ui.GiB(e.Inflight), ui.Plural(e.Depth, "request"), ui.GiB(e.Block))
 	}
-	list = append(list, tuned, fmt.Sprintf("staging: %s on %s", ui.GiB(p.r.Memory.Pinned), e.Pages))
+	list = append(list, tuned, fmt.Sprintf("staging: %s on %s pages", ui.GiB(p.r.Memory.Pinned), e.Pages))
 	rows := fmt.Sprintf("rows: %s", p.r.Copies.Way)
 	if rates := wayRates(p.r.Copies.WayRates); rates != "" {
 		rows += ", the fastest of a short calibration" + rates
@@ -233,7 +233,11 @@ func (p *loadPrinter) verdict() {
 			}
 			p.mismatch(&v.Failed[i])
 		}
-		p.line("%s  %s of %s are not what they should be (%s, %s)", p.style.Red("FAILED"), ui.Count(v.Failures), ui.Plural(v.Tensors+int64(v.Files), "hash")+"es", v.Algorithm, against(v))
+		p.line("%s  %s of %s hashed are not what they should be (%s, %s)", p.style.Red("FAILED"), ui.Count(v.Failures), p.hashed(), v.Algorithm, against(v))
+		return
+	}
+	if p.r.Device == "null" {
+		p.line("%s  %s in %s and kept nothing; %s", p.style.Green("READ"), ui.GB(p.r.Bytes.Payload), seconds(p.r.Seconds.Total), p.verified())
 		return
 	}
 	p.line("%s  %s on %s, %s in %s; %s", p.style.Green("LOADED"), ui.Plural(len(p.r.Ranks), "rank"), ui.Escape(p.r.Device), ui.GB(p.r.Bytes.Device), seconds(p.r.Seconds.Total), p.verified())
@@ -248,6 +252,16 @@ func (p *loadPrinter) mismatch(m *loader.Mismatch) {
 		where = fmt.Sprintf(" (%s at %s)", where, ui.Count(m.Offset))
 	}
 	p.line("  %s%s: %s, want %s", ui.Short(m.Name, nameWidth), ui.Escape(where), ui.Escape(m.Got), ui.Escape(m.Want))
+}
+
+// hashed says of what hashes were taken.
+func (p *loadPrinter) hashed() string {
+	v := &p.r.Verify
+	text := ui.Plural(v.Tensors, "tensor")
+	if v.Files > 0 {
+		text += " and " + ui.Plural(v.Files, "file")
+	}
+	return text
 }
 
 func against(v *loader.VerifyResult) string {
@@ -276,7 +290,7 @@ func (p *loadPrinter) verified() string {
 		}
 		return text
 	case loader.StatusRecorded:
-		return fmt.Sprintf("%s of %s tensors taken, there was nothing to compare with", v.Algorithm, ui.Count(v.Tensors))
+		return fmt.Sprintf("%s of %s taken, there was nothing to compare with", v.Algorithm, p.hashed())
 	}
 	return "not verified"
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"ckpt": main})
-}
+// programs are what the test program is when it is called so.
+var programs = map[string]func(){"ckpt": main}
+
+func TestMain(m *testing.M) { testscript.Main(m, programs) }
 
 // TestScripts runs the command line as users do. Beside testscript's own
 // commands there are
