@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from compressed_tensors.compressors.mxfp4 import MXFP4PackedCompressor
 from compressed_tensors.compressors.mxfp8.base import MXFP8QuantizationCompressor
+from compressed_tensors.compressors.nvfp4.base import NVFP4PackedCompressor
 from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
 from compressed_tensors.quantization.utils import calculate_qparams
 
@@ -56,3 +57,24 @@ def differences(value, got, want):
         wrong = np.stack([changed & 15, changed >> 4], axis=-1).reshape(len(value), 32) != 0
     yield ("compressed-tensors: Inf / Inf is a NaN of either sign, and its code follows the sign",
            inf & ~nan & (got[:, 0] == want[:, 0]) & ~(wrong & np.isfinite(value)).any(axis=1))
+
+
+def nvfp4(ours):
+    """Blocks of sixteen with the scale of the tensor as a divisor."""
+    args = QuantizationArgs(num_bits=4, type="float", strategy="tensor_group", group_size=16, symmetric=True, dynamic=False,
+                            scale_dtype=torch.float8_e4m3fn, zp_dtype=torch.float8_e4m3fn)
+    scheme = QuantizationScheme(targets=["Linear"], weights=args)
+    rng = np.random.default_rng(15)
+    for what, spread in (("one magnitude", 0), ("many magnitudes", 12), ("vanishing scales", 40)):
+        x = rng.standard_normal((BLOCKS, 16), dtype=np.float32)
+        x[::3] = rng.choice(np.float32([0, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 6]), x[::3].shape) * rng.choice(np.float32([-1, 1]), x[::3].shape)
+        x = np.ldexp(x, -rng.integers(0, spread + 1, (BLOCKS, 1))).astype(np.float32)
+        x[rng.random(BLOCKS) < 0.01] *= 0
+        divisor = np.float32(448 * 6) / abs(x).max()
+        t, scale_of_all = torch.from_numpy(x), torch.tensor([divisor])
+        scale, _ = calculate_qparams(t.amin(dim=1, keepdim=True), t.amax(dim=1, keepdim=True), args, global_scale=scale_of_all)
+        state = NVFP4PackedCompressor.compress({"weight": t, "weight_scale": scale, "weight_global_scale": scale_of_all}, scheme)
+        want = np.concatenate([state["weight_scale"].view(torch.uint8).numpy().reshape(-1, 1), state["weight_packed"].numpy()], axis=1)
+        out = ours.run("encode", "compressed-tensors", "NVFP4", "F32", repr(float(divisor)), data=x)
+        got = np.concatenate([out[:BLOCKS].reshape(-1, 1), out[BLOCKS:].reshape(BLOCKS, -1)], axis=1)
+        ours.same("compressed-tensors NVFP4 of F32, " + what, got, want, x)

@@ -61,6 +61,8 @@ def gguf_encodes(ours):
         want = quants.quantize(x, GGMLQuantizationType[name]).view(np.uint8).reshape(len(x), -1)
         got = ours.run("ggml-encode", name, data=x).reshape(want.shape)
         ours.same("gguf encodes " + name, got, want, x, gguf_differences(name, x, got, want))
+        if name == "MXFP4":
+            ours.same("gguf encodes MXFP4, scheme gguf", ours.encode("gguf", "MXFP4", "F32", x, len(x)), in_order(want), x)
 
 
 def gguf_differences(name, x, got, want):
@@ -85,10 +87,11 @@ def ggml_encodes(ours, library):
         encode(x.ctypes.data_as(ctypes.c_void_p), want.ctypes.data_as(ctypes.c_void_p), ctypes.c_int64(x.size))
         got = ours.run("ggml-encode", name, data=x).reshape(want.shape)
         ours.same("ggml encodes " + name, got, want, x)
-        if name == "MXFP4":  # the scheme of that name in our own layout
-            codes = want[:, 1:]
-            codes = np.concatenate([codes & 15, codes >> 4], axis=1).reshape(len(x), -1, 2)
-            codes = codes[..., 0] | codes[..., 1] << 4
-            want = np.concatenate([want[:, :1], codes], axis=1)
-            got = ours.encode("ggml", "MXFP4", "F32", x, len(x))
-            ours.same("ggml encodes MXFP4, scheme ggml", got, want, x)
+        if name == "MXFP4":
+            ours.same("ggml encodes MXFP4, scheme ggml", ours.encode("ggml", "MXFP4", "F32", x, len(x)), in_order(want), x)
+
+
+def in_order(blocks):
+    """MXFP4 blocks with their nibbles in the order of the elements."""
+    codes = np.concatenate([blocks[:, 1:] & 15, blocks[:, 1:] >> 4], axis=1).reshape(len(blocks), -1, 2)
+    return np.concatenate([blocks[:, :1], codes[..., 0] | codes[..., 1] << 4], axis=1)

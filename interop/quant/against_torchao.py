@@ -91,9 +91,9 @@ def casts(ours):
     for name, kind, top in (("E4M3", torch.float8_e4m3fn, 448), ("E5M2", torch.float8_e5m2, 57344)):
         want = torch.from_numpy(x).to(kind).view(torch.uint8).numpy()
         got = ours.run("element", name, data=x)
-        ours.same(f"torch casts {name}", got, want, x.reshape(-1, 1), [
-            (f"torch {name}: what is beyond the range becomes NaN or infinity where ours saturates", abs(x) > top),
-            (f"torch {name}: NaN has many codes", np.isnan(x))])
+        beyond = (abs(x) > top) if name == "E5M2" else np.zeros(len(x), dtype=bool)
+        ours.same(f"torch casts {name}", got, want, x.reshape(-1, 1),
+                  [("torch E5M2: beyond the largest value comes infinity, ours saturates", beyond)] if beyond.any() else ())
     x = abs(x)
     want = torch.from_numpy(x).to(torch.float8_e8m0fnu).view(torch.uint8).numpy()
     ours.same("torch casts E8M0", ours.run("e8m0", "nearest", data=x), want, x.reshape(-1, 1))

@@ -20,5 +20,7 @@ def run(report, ours, parts, only, what):
         report.section(f"{name} ({time.monotonic() - start:.1f} s)", before)
     for name, count in ours.seen.items():
         print(f"difference: {name}: {count} blocks")
+        if not only:
+            report.check(count > 0, f"the difference never occurred: {name}")
     print(f"{what}: {report.passed} passed, {report.failed} failed")
     return report.failed > 0

@@ -27,8 +27,9 @@ class Ours:
     def same(self, what, got, want, source, differences=()):
         """Every block of got is that of want, or a named difference explains it.
 
-        differences holds (name, mask of blocks). source is shown when a block
-        differs that no name explains.
+        differences holds (name, mask of blocks); one that never occurs is an
+        error of the suite. source is shown when a block differs that no name
+        explains.
         """
         got, want = got.reshape(len(source), -1), want.reshape(len(source), -1)
         if got.shape != want.shape:
@@ -37,8 +38,8 @@ class Ours:
         names = []
         for name, mask in differences:
             count = int((wrong & mask).sum())
+            self.seen[name] = self.seen.get(name, 0) + count
             if count:
-                self.seen[name] = self.seen.get(name, 0) + count
                 names.append(f"{count} {name}")
             wrong &= ~mask
         first = int(np.argmax(wrong)) if wrong.any() else 0

@@ -22,6 +22,7 @@ def parts(ours, library):
     yield "ggml encodes", lambda: against_ggml.ggml_encodes(ours, library)
     yield "ml_dtypes", lambda: against_ml_dtypes.elements(ours)
     yield "mlx", lambda: against_mlx.quantizes(ours)
+    yield "mlx decodes", lambda: against_mlx.dequantizes(ours)
 
 
 def main():

@@ -16,6 +16,7 @@ def parts(ours):
     yield "torchao encodes", lambda: against_torchao.encodes(ours)
     yield "torchao decodes", lambda: against_torchao.decodes(ours)
     yield "compressed-tensors", lambda: against_compressed_tensors.encodes(ours)
+    yield "compressed-tensors NVFP4", lambda: against_compressed_tensors.nvfp4(ours)
 
 
 def main():
