@@ -32,9 +32,9 @@ func sectorsRead(text string) (int64, error) {
 	if len(fields) < 3 {
 		return 0, &UnsupportedError{Feature: "disk statistics", Reason: "the kernel gives them in another form"}
 	}
-	n, err := strconv.ParseInt(fields[2], 10, 53)
+	n, err := strconv.ParseUint(fields[2], 10, 53)
 	if err != nil {
 		return 0, &UnsupportedError{Feature: "disk statistics", Reason: "the kernel gives them in another form"}
 	}
-	return n * 512, nil
+	return int64(n) * 512, nil
 }
