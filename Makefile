@@ -3,8 +3,8 @@
 
 all: build test
 
-build: ## one static binary in bin/
-	CGO_ENABLED=0 go build -trimpath -o bin/ckpt ./cmd/ckpt
+build: ## one binary in bin/; TAGS=nogpu makes it fully static, without devices
+	CGO_ENABLED=0 go build -trimpath -tags "$(TAGS)" -o bin/ckpt ./cmd/ckpt
 
 test:
 	go test ./...
