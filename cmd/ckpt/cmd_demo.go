@@ -14,11 +14,11 @@ import (
 func newDemo(std streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "show audit, plan and estimate of a full-size Kimi K3, made on the spot",
+		Short: "show audit, plan, estimate and load of a full-size Kimi K3, made on the spot",
 		Long: `Make a Kimi K3 at its full size in a temporary directory, with the release's
 headers and payloads that are holes (about 140 MB of disk), audit it, plan and
-estimate it over eight devices, cut a small checkpoint from it, damage a file and
-audit again. Every command is shown as it runs, with its real output. The
+estimate it over eight devices, cut a small checkpoint from it and load that, damage
+a file and audit again. Every command is shown as it runs, with its real output. The
 directory is removed at the end, and when the demonstration is interrupted.`,
 		GroupID:     groupMake,
 		Args:        func(_ *cobra.Command, args []string) error { return want("demo", args) },
@@ -59,6 +59,8 @@ func runDemo(ctx context.Context, std streams) (err error) {
 		{"Does it fit 288 GB each, with caches for 131,072 tokens?", []string{"estimate", "--tp", "8", "--context", "131072", "--device", "mi350x", "k3"}, exitDone},
 		{"A small one to try things on.", []string{"slice", "k3", "first-4", "--layers", "4"}, exitDone},
 		{"", []string{"audit", "first-4"}, exitDone},
+		{"Stream it to eight devices that count and forget: holes read fast, so this is the speed of the loader.",
+			[]string{"load", "--tp", "8", "--device", "null", "first-4"}, exitDone},
 		{"One shard comes 301 MB short, as broken downloads leave it.", nil, exitDone},
 		{"", []string{"audit", "k3"}, exitNo},
 	})
