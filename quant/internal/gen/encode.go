@@ -181,7 +181,7 @@ func (e *encoder) scale(limit int) (bytes VecVirtual) {
 	VPSLLW(U8(7), s, t)
 	VPADDSW(repeated(limit), t, t)
 	VPSRLW(U8(1), bad, bad)
-	VPOR(bad, t, t)
+	VPMAXSW(bad, t, t)
 	VMOVDQU(t, e.limits)
 	return s
 }

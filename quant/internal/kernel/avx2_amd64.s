@@ -140,7 +140,7 @@ encodeE2M1AVX2_loop:
 	VPSLLW       $0x07, Y9, Y8
 	VPADDSW      words0140<>+0(SB), Y8, Y8
 	VPSRLW       $0x01, Y7, Y7
-	VPOR         Y7, Y8, Y8
+	VPMAXSW      Y7, Y8, Y8
 	VMOVDQU      Y8, 32(SP)
 	VPSLLW       $0x07, Y9, Y9
 	VPBROADCASTW 10(SI), Y7
@@ -1117,7 +1117,7 @@ encodeE2M1ZerosAVX2_loop:
 	VPSLLW       $0x07, Y9, Y8
 	VPADDSW      words0140<>+0(SB), Y8, Y8
 	VPSRLW       $0x01, Y7, Y7
-	VPOR         Y7, Y8, Y8
+	VPMAXSW      Y7, Y8, Y8
 	VMOVDQU      Y8, 32(SP)
 	VPSLLW       $0x07, Y9, Y9
 	VPBROADCASTW 10(SI), Y7
@@ -1978,7 +1978,7 @@ encodeE4M3AVX2_loop:
 	VPSLLW       $0x07, Y7, Y6
 	VPADDSW      words0460<>+0(SB), Y6, Y6
 	VPSRLW       $0x01, Y5, Y5
-	VPOR         Y5, Y6, Y6
+	VPMAXSW      Y5, Y6, Y6
 	VMOVDQU      Y6, 32(SP)
 	VMOVDQU      words00f6<>+0(SB), Y5
 	VPSUBW       Y7, Y5, Y7
@@ -3018,7 +3018,7 @@ encodeE4M3ZerosAVX2_loop:
 	VPSLLW       $0x07, Y7, Y6
 	VPADDSW      words0460<>+0(SB), Y6, Y6
 	VPSRLW       $0x01, Y5, Y5
-	VPOR         Y5, Y6, Y6
+	VPMAXSW      Y5, Y6, Y6
 	VMOVDQU      Y6, 32(SP)
 	VMOVDQU      words00f6<>+0(SB), Y5
 	VPSUBW       Y7, Y5, Y7
@@ -4092,7 +4092,7 @@ encodeE5M2AVX2_loop:
 	VPSLLW       $0x07, Y7, Y6
 	VPADDSW      words07e0<>+0(SB), Y6, Y6
 	VPSRLW       $0x01, Y5, Y5
-	VPOR         Y5, Y6, Y6
+	VPMAXSW      Y5, Y6, Y6
 	VMOVDQU      Y6, 32(SP)
 	VMOVDQU      words00fe<>+0(SB), Y5
 	VPSUBW       Y7, Y5, Y7
@@ -5098,7 +5098,7 @@ encodeE5M2ZerosAVX2_loop:
 	VPSLLW       $0x07, Y7, Y6
 	VPADDSW      words07e0<>+0(SB), Y6, Y6
 	VPSRLW       $0x01, Y5, Y5
-	VPOR         Y5, Y6, Y6
+	VPMAXSW      Y5, Y6, Y6
 	VMOVDQU      Y6, 32(SP)
 	VMOVDQU      words00fe<>+0(SB), Y5
 	VPSUBW       Y7, Y5, Y7

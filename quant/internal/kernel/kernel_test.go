@@ -55,7 +55,7 @@ func (c elementCase) rules() (rules []*Rule) {
 					continue
 				}
 				rules = append(rules, Rule{
-					Add: add, Sub: c.k, Lo: c.lo, Hi: c.hi, TieOdd: tie[0], TieAll: tie[1],
+					Add: add, Sub: c.k + add>>3&1, Lo: c.lo, Hi: c.hi, TieOdd: tie[0], TieAll: tie[1],
 					ZeroDrop: sign[0], ZeroSet: sign[1], CodeDrop: sign[2],
 				}.Seal())
 			}
