@@ -16,7 +16,8 @@ const (
 	zeroBlock                    // byte 0, every code that of zero
 	mlx8Input                    // byte 0, every code the largest of its sign
 	modelopt8Input               // NaN: byte 0; infinity: byte 254
-	ggmlInput                    // NaN: not seen by the maximum, its code 0; infinity: byte 0, codes 0
+	ggmlInput                    // NaN: not seen by the maximum, its code 0; infinity: as ggufInput
+	ggufInput                    // byte 0, the codes by ggml's search: 0 but for numbers that small
 	tritonInput                  // infinity: byte 255, division by infinity
 	triton8Input                 // the same, infinity becomes NaN
 	infLargest                   // infinity: an ordinary largest value
@@ -46,6 +47,8 @@ func (r *Recipe) asSystem(b *block) (byte, bool) {
 		return r.eight(b, nan), true
 	case ggmlInput:
 		return r.ggmlInput(b), true
+	case ggufInput:
+		return ggmlSmallest(b), true
 	case tritonInput, triton8Input:
 		return r.tritonInput(b), !nan
 	case infLargest:
@@ -183,7 +186,7 @@ func (r *Recipe) eight(b *block, nan bool) byte {
 
 func (r *Recipe) ggmlInput(b *block) byte {
 	if b.hasInf() {
-		return r.fill(b, 0, 0)
+		return ggmlSmallest(b)
 	}
 	for i, x := range b.x {
 		if x != x {
@@ -193,6 +196,15 @@ func (r *Recipe) ggmlInput(b *block) byte {
 	s := r.scaleOf(b, b.finiteMax())
 	r.encode(b, s.exp)
 	return s.byte
+}
+
+// ggmlSmallest encodes with the byte 0: NaN and infinity are equally far from
+// every value, so the search leaves them at code 0.
+func ggmlSmallest(b *block) byte {
+	for i, x := range b.x {
+		b.codes[i] = ggmlBest(x, ggmlHalfE8M0(0))
+	}
+	return 0
 }
 
 func (r *Recipe) tritonInput(b *block) byte {

@@ -193,7 +193,7 @@ var ggml = &Scheme{
 	Doc: "ties toward zero. Maxima below 2^-125 wrap the byte to 248…255 (x86-64) and every code is 0; GGUF's validator refuses 255",
 	Recipes: []Recipe{{
 		Format: MXFP4, Rule: Floor, Tie: TieZero, Signs: SignsDropped, Clamp: "below 2^-125 the byte wraps (x86-64), the codes are 0",
-		Input: "infinity: byte 0 and zeros; NaN is not seen by the maximum, its code is 0", Layout: LayoutGGML,
+		Input: "infinity: byte 0, zeros but for the smallest numbers; NaN is not seen by the maximum, its code is 0", Layout: LayoutGGML,
 		Rows: []string{"ggml_mxfp4"}, reckon: byLog2, ends: wrapByte, system: ggmlInput,
 	}},
 }
@@ -203,8 +203,8 @@ var gguf = &Scheme{
 	Doc: "as ggml, except for NaN",
 	Recipes: []Recipe{{
 		Format: MXFP4, Rule: Floor, Tie: TieZero, Signs: SignsDropped, Clamp: "below 2^-125 the byte wraps (x86-64), the codes are 0",
-		Input: "byte 0 and zeros", Layout: LayoutGGML,
-		Rows: []string{"gguf_py(0.19.0)"}, reckon: byLog2, ends: wrapByte, system: zeroBlock,
+		Input: "byte 0, zeros but for the smallest numbers", Layout: LayoutGGML,
+		Rows: []string{"gguf_py(0.19.0)"}, reckon: byLog2, ends: wrapByte, system: ggufInput,
 	}},
 }
 
