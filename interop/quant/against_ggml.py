@@ -75,7 +75,8 @@ def gguf_differences(name, x, got, want):
     if name in ("Q4_1", "Q5_1"):
         zero_m = (x.min(axis=1) == 0) & (got[:, [0, 1, 2]] == want[:, [0, 1, 2]]).all(axis=1)
         yield f"gguf {name}: of zeros of both signs numpy takes any as the minimum, ggml the first", zero_m
-    yield f"gguf {name}: NaN is numpy's largest magnitude; ggml does not see it", nan
+    if name not in ("F16", "BF16"):
+        yield f"gguf {name}: NaN propagates through numpy's maximum; ggml does not see it", nan
 
 
 def ggml_encodes(ours, library):
