@@ -3,6 +3,7 @@ package loader
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"ckpt/shard"
 )
@@ -23,13 +24,17 @@ type assembly struct {
 	left int64 // bytes that are missing
 }
 
-// shop is where outputs are assembled, by all workers together. What is open at
-// once is bounded by room.
+// assemblyRoom bounds the memory in which outputs are assembled, in bytes. A
+// single tensor that needs more gets it, alone.
+const assemblyRoom = 64 << 20
+
+// shop is where outputs are assembled, by all workers together. The reader
+// reserves the memory before it reads the first byte of a tensor.
 type shop struct {
 	mu    sync.Mutex
 	open  map[assemblyKey]*assembly
 	spare []*assembly
-	used  int64 // bytes of what is open or on its way
+	used  atomic.Int64 // bytes reserved
 }
 
 func newShop() *shop { return &shop{open: map[assemblyKey]*assembly{}} }
@@ -42,7 +47,6 @@ func (s *shop) take(key assemblyKey, bytes int64) *assembly {
 	if a != nil {
 		return a
 	}
-	s.used += bytes
 	// the smallest that is large enough, else any
 	best := -1
 	for i, x := range s.spare {
@@ -78,8 +82,67 @@ func (s *shop) close(key assemblyKey) {
 func (s *shop) give(a *assembly) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used -= int64(len(a.buf))
+	s.used.Add(-int64(len(a.buf)))
 	s.spare = append(s.spare, a)
+}
+
+// order is what has to be reserved before a block is read.
+type order struct {
+	bytes int64 // of tensors that begin in it
+	open  int64 // of the one that goes on behind it
+	next  int64 // number of the first tensor that is not reserved
+}
+
+// order sums what is assembled of a block. reserved is the number of the first
+// tensor of its file for which nothing is reserved yet, open what the block
+// before left open.
+func (g *program) order(b *block, reserved, open int64) order {
+	o := order{next: reserved}
+	for i := b.run; i < len(g.runs) && g.runs[i].file == b.file && g.runs[i].from < b.hi; i++ {
+		r := &g.runs[i]
+		if !r.whole {
+			continue
+		}
+		first, end := r.records(b.lo, b.hi)
+		for k := first; k < end; k++ {
+			for p := range r.Pieces {
+				c := &r.Pieces[p]
+				n := r.first + k*int64(len(r.Pieces)) + int64(p)
+				begin := r.from + k*r.stride + c.Offset
+				last := begin + g.kinds[c.Template].bytes
+				if begin >= b.hi || last <= b.lo {
+					continue
+				}
+				bytes := open
+				if n >= o.next {
+					bytes = g.assembled(r, c, k)
+					o.bytes += bytes
+					o.next = n + 1
+				}
+				if last > b.hi {
+					o.open = bytes
+				}
+			}
+		}
+	}
+	return o
+}
+
+// assembled is how many bytes are assembled of one tensor.
+func (g *program) assembled(r *run, c *shard.Piece, record int64) (bytes int64) {
+	k := &g.kinds[c.Template]
+	id := g.expert(r, c, record)
+	for t := range c.Targets {
+		for o := range k.outputs {
+			out := &k.outputs[o]
+			for i := range out.groups {
+				if out.assemble && g.wanted(k, c, record, id, &out.groups[i], &c.Targets[t]) {
+					bytes += out.bytes
+				}
+			}
+		}
+	}
+	return bytes
 }
 
 // assemble does the moves of a part within memory. Whoever brings the last bytes

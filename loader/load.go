@@ -280,7 +280,24 @@ func (l *load) run(ctx context.Context) error {
 	}
 	l.measure(before)
 	l.disk(disk, known)
-	return err
+	if err != nil {
+		return err
+	}
+	return l.complete()
+}
+
+// complete holds what was placed against the plan: nothing is half assembled, and
+// every rank has all of its bytes. Otherwise this package is at fault.
+func (l *load) complete() error {
+	if n := l.pipe.shop.used.Load(); n != 0 {
+		return fmt.Errorf("%w: outputs of %d bytes were not put together to the end", ErrVerify, n)
+	}
+	for _, r := range l.result.Ranks {
+		if want := l.plan.Ranks[r.Rank].Bytes; r.Bytes != want {
+			return fmt.Errorf("%w: rank %d got %d bytes of %d", ErrVerify, r.Rank, r.Bytes, want)
+		}
+	}
+	return nil
 }
 
 // tuneFrom is how much is in flight where nobody says how much: it grows from

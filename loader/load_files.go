@@ -23,6 +23,8 @@ type sourceFile struct {
 	file      *File // nil where it is not open
 	pending   int   // requests
 	submitted bool  // all of them
+	reserved  int64 // number of the first tensor for which no memory is reserved
+	open      int64 // bytes reserved for the tensor of which only a part was asked for
 	direct    bool
 	reason    string // why not
 	bytes     int64
@@ -80,7 +82,7 @@ func (s *sourceFile) compare() error {
 	return nil
 }
 
-func (s *sourceFile) open(o Options) error {
+func (s *sourceFile) begin(o Options) error {
 	f, err := OpenFile(s.path, s.Name, !o.Buffered)
 	if err != nil {
 		return err

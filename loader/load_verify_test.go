@@ -314,7 +314,10 @@ func TestArenasBeyondMemory(t *testing.T) {
 	dir, p := mini(t, shard.Topology{TP: 2}, shard.Options{})
 	read := false
 	o := small(&full{NewHost()})
-	o.engine = func(string, EngineOptions) (Engine, EngineInfo, error) { read = true; return nil, EngineInfo{}, errStopped }
+	o.engine = func(string, EngineOptions) (Engine, EngineInfo, error) {
+		read = true
+		return nil, EngineInfo{}, errStopped
+	}
 	if l, r, err := Load(t.Context(), p, dir, o); l != nil || r != nil || !errors.Is(err, ErrMemory) || read {
 		t.Errorf("%v, read %v", err, read)
 	}

@@ -19,7 +19,8 @@ type reader struct {
 	inflight int
 	next     block
 	have     bool // next was not submitted yet
-	starved  bool // for want of a slot
+	order    order
+	starved  bool // for want of a slot, or of memory to assemble in
 	done     []Completion
 }
 
@@ -47,7 +48,7 @@ func (r *reader) read(open func() (Engine, error)) (err error) {
 	if r.tuner != nil {
 		r.depth = min(r.depth, r.tuner.Depth())
 	}
-	r.have = r.lanes.next(&r.next)
+	r.advance()
 	r.stats.began = time.Now()
 	for r.have || r.inflight > 0 {
 		if err := r.submit(); err != nil {
@@ -75,7 +76,7 @@ func (r *reader) submit() error {
 		if err := r.stopped(); err != nil {
 			return err
 		}
-		s := r.free.pop()
+		s := r.slot()
 		if s == nil {
 			r.starved = true
 			return nil
@@ -85,6 +86,30 @@ func (r *reader) submit() error {
 		}
 	}
 	return nil
+}
+
+// advance goes to the next block.
+func (r *reader) advance() {
+	if r.have = r.lanes.next(&r.next); r.have {
+		f := r.files[r.next.file]
+		r.order = r.program.order(&r.next, f.reserved, f.open)
+	}
+}
+
+// slot gives a free slot for the next block; nil where there is none, or where
+// tensors that have been read whole still take the memory in which those of the
+// block are assembled.
+func (r *reader) slot() *slot {
+	if r.order.bytes > 0 {
+		open := int64(0)
+		for _, f := range r.files {
+			open += f.open
+		}
+		if used := r.shop.used.Load() - open; used > 0 && used+r.order.bytes > assemblyRoom {
+			return nil
+		}
+	}
+	return r.free.pop()
 }
 
 // stopped is why nothing more is to be read.
@@ -107,13 +132,15 @@ func (r *reader) request(s *slot) error {
 	s.block = r.next
 	f := r.files[s.block.file]
 	if f.file == nil {
-		if err := f.open(r.o); err != nil {
+		if err := f.begin(r.o); err != nil {
 			return err
 		}
 	}
 	f.pending++
 	f.submitted = s.block.last
-	r.have = r.lanes.next(&r.next)
+	f.reserved, f.open = r.order.next, r.order.open
+	r.shop.used.Add(r.order.bytes)
+	r.advance()
 	now := time.Now()
 	r.stats.stalls.planner += now.Sub(t)
 	err := r.engine.Submit(Request{
@@ -129,8 +156,8 @@ func (r *reader) await() error {
 	t := time.Now()
 	copying := r.copyBehind()
 	for {
-		if s := r.free.pop(); s != nil {
-			r.stats.stalls.slot(copying, time.Since(t))
+		if s := r.slot(); s != nil {
+			r.stats.stalls.add(copying, time.Since(t))
 			return r.request(s)
 		}
 		select {
@@ -167,7 +194,7 @@ func (r *reader) complete() error {
 	}
 	now := time.Now()
 	if r.starved {
-		r.stats.stalls.slot(copying, now.Sub(t))
+		r.stats.stalls.add(copying, now.Sub(t))
 	} else {
 		r.stats.stalls.storage += now.Sub(t)
 	}
@@ -219,7 +246,7 @@ type stalls struct {
 	storage, copy, hash, planner time.Duration
 }
 
-func (s *stalls) slot(copying bool, d time.Duration) {
+func (s *stalls) add(copying bool, d time.Duration) {
 	if copying {
 		s.copy += d
 	} else {
