@@ -84,13 +84,13 @@ func StateOf(f *os.File) (State, error) {
 	}
 	return State{
 		Size: st.Size, Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(),
-		Inode: st.Ino, Device: uint64(st.Dev),
+		Inode: st.Ino, Device: st.Dev,
 	}, nil
 }
 
 func again(call func() error) error {
 	for {
-		if err := call(); err != unix.EINTR {
+		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

@@ -5,20 +5,17 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // DiskReads is how many bytes the block device below a path has read so far, for
 // anyone. A file system that has no single device of its own, such as overlay or
 // nfs, is an error that matches errors.ErrUnsupported.
 func DiskReads(path string) (int64, error) {
-	var st unix.Stat_t
-	if err := again(func() error { return unix.Stat(path, &st) }); err != nil {
-		return 0, &os.PathError{Op: "stat", Path: path, Err: err}
+	major, minor, err := driveNumber(path)
+	if err != nil {
+		return 0, err
 	}
-	device := fmt.Sprintf("/sys/dev/block/%d:%d/stat", unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev)))
-	text, err := os.ReadFile(device)
+	text, err := os.ReadFile(fmt.Sprintf("/sys/dev/block/%d:%d/stat", major, minor))
 	if err != nil {
 		return 0, &UnsupportedError{Feature: "disk statistics", Reason: "the file system has no block device of its own"}
 	}

@@ -48,8 +48,8 @@ func (a *Area) reserve(bytes int64) error {
 	}
 	// Filling more than the machine has would end some process, not the call.
 	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err == nil && uint64(bytes) > uint64(info.Totalram)*uint64(info.Unit) {
-		return fmt.Errorf("an area of %d bytes: the machine has %d: %w", bytes, uint64(info.Totalram)*uint64(info.Unit), ErrNoMemory)
+	if err := unix.Sysinfo(&info); err == nil && bytes > int64(info.Totalram)*int64(info.Unit) {
+		return fmt.Errorf("an area of %d bytes: the machine has %d: %w", bytes, int64(info.Totalram)*int64(info.Unit), ErrNoMemory)
 	}
 	room := roundUp(int(bytes), pageSize()) + 2*HugeBytes
 	whole, err := mapped(-1, nil, room, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)

@@ -39,8 +39,8 @@ func TestShared(t *testing.T) {
 		if !bytes.Equal(v.Bytes(), s.Bytes()) {
 			t.Errorf("%d: another mapping has other bytes", size)
 		}
-		for _, close := range []func() error{v.Close, s.Close, s.Close} {
-			if err := close(); err != nil {
+		for _, end := range []func() error{v.Close, s.Close, s.Close} {
+			if err := end(); err != nil {
 				t.Errorf("%d: Close: %v", size, err)
 			}
 		}

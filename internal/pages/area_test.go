@@ -8,8 +8,8 @@ import (
 
 func TestAreas(t *testing.T) {
 	for _, size := range []int64{0, 1, 4096, 4097, HugeBytes - 1, HugeBytes, 5*HugeBytes + 3} {
-		for name, make := range map[string]func(int64) (*Area, error){"New": New, "NewPlain": NewPlain} {
-			a, err := make(size)
+		for name, open := range map[string]func(int64) (*Area, error){"New": New, "NewPlain": NewPlain} {
+			a, err := open(size)
 			if err != nil {
 				t.Fatalf("%s(%d): %v", name, size, err)
 			}

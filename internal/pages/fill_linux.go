@@ -91,11 +91,11 @@ func collapse(mem []byte) error {
 				return os.NewSyscallError("madvise populate", err)
 			}
 			err := ignoreIntr(func() error { return unix.Madvise(one, unix.MADV_COLLAPSE) })
-			for try := 0; err == unix.EAGAIN && try < 3; try++ { // a page was in use
+			for try := 0; errors.Is(err, unix.EAGAIN) && try < 3; try++ { // a page was in use
 				time.Sleep(time.Millisecond)
 				err = ignoreIntr(func() error { return unix.Madvise(one, unix.MADV_COLLAPSE) })
 			}
-			if err != nil && err != unix.EAGAIN {
+			if err != nil && !errors.Is(err, unix.EAGAIN) {
 				return os.NewSyscallError("madvise collapse", err)
 			}
 		}
@@ -111,13 +111,13 @@ func populate(mem []byte) error {
 
 func populateOne(mem []byte) error {
 	err := ignoreIntr(func() error { return unix.Madvise(mem, unix.MADV_POPULATE_WRITE) })
-	switch err {
-	case unix.EINVAL: // before Linux 5.14; the space of memory files is taken already
+	switch {
+	case errors.Is(err, unix.EINVAL): // before Linux 5.14; the space of memory files is taken already
 		for at := 0; at < len(mem); at += pageSize() {
 			mem[at] = 0
 		}
 		return nil
-	case unix.EFAULT, unix.EHWPOISON:
+	case errors.Is(err, unix.EFAULT), errors.Is(err, unix.EHWPOISON):
 		return errors.Join(unix.ENOMEM, err)
 	}
 	return err
@@ -178,7 +178,7 @@ func mappingField(s *bufio.Scanner, at uintptr, name string) int64 {
 
 func ignoreIntr(call func() error) error {
 	for {
-		if err := call(); err != unix.EINTR {
+		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

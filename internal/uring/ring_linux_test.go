@@ -192,7 +192,7 @@ func TestRefusals(t *testing.T) {
 
 // Older kernels know fewer modes; the next is tried on EINVAL, and only then.
 func TestModesAreTriedInTurn(t *testing.T) {
-	defer func(real func(uint32, *params) (int, unix.Errno)) { setupCall = real }(setupCall)
+	defer func(call func(uint32, *params) (int, unix.Errno)) { setupCall = call }(setupCall)
 	for _, tc := range []struct {
 		answer unix.Errno
 		calls  int
