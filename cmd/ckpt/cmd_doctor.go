@@ -73,6 +73,7 @@ type facts struct {
 	Volume   *volume     `json:"file_system"`
 	Missing  []unknownAs `json:"unknown"`
 
+	Reads    *readFacts     `json:"reads"`
 	Runtimes []runtimeFacts `json:"runtimes"`
 }
 
@@ -126,6 +127,10 @@ func examine(dir string) *facts {
 	} else {
 		f.Volume = &volume{dir, v.Type, v.ReadOnly, v.Total, v.Free, v.Block}
 	}
+	var err error
+	if f.Reads, err = examineReads(dir); err != nil {
+		f.miss("engine", err)
+	}
 	return f
 }
 
@@ -177,6 +182,7 @@ func (f *facts) print(w io.Writer, style ui.Style) {
 		}
 		row("file system", text)
 	}
+	f.Reads.print(row, style)
 	printDevices(f.Runtimes, row, style)
 	for _, u := range f.Missing {
 		row(u.Fact, style.Dim("not known: "+u.Reason))
