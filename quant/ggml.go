@@ -19,9 +19,9 @@ type ggmlType struct {
 // ggmlTypes says what is done with each type. The comments give the number of
 // elements and the bytes of a block, and its fields in order; d and m are F16.
 var ggmlTypes = [dtype.Count + 1]ggmlType{
-	dtype.F32:  {decode: decodeF32, encode: encodeF32},
-	dtype.F16:  {decode: decodeF16, encode: encodeF16},
-	dtype.BF16: {decode: decodeBF16, encode: encodeBF16},
+	dtype.F32:  {decode: decodeF32, encode: encodeF32, run: loads(dtype.F32)},
+	dtype.F16:  {decode: decodeF16, encode: encodeF16, run: loads(dtype.F16)},
+	dtype.BF16: {decode: decodeBF16, encode: encodeBF16, run: loads(dtype.BF16)},
 	dtype.F64:  {decode: decodeF64},
 	dtype.I8:   {decode: decodeI8},
 	dtype.I16:  {decode: decodeI16},

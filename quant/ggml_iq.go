@@ -1,5 +1,7 @@
 package quant
 
+import "math"
+
 // The IQ types: 256 elements in runs of 32. Groups of four or eight magnitudes
 // are entries of a codebook (see ggml_grid.go), their signs are bits.
 
@@ -16,11 +18,8 @@ func ggmlSigns(seven uint32) byte {
 // put writes scale × magnitude, negative where the sign bit is set.
 func put(dst []float32, scale float32, grid []int8, signs byte) {
 	for j, g := range grid {
-		v := scale * float32(g)
-		if signs>>j&1 == 1 {
-			v = -v
-		}
-		dst[j] = v
+		v := math.Float32bits(scale * float32(g))
+		dst[j] = math.Float32frombits(v ^ uint32(signs>>j)<<31)
 	}
 }
 

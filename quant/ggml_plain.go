@@ -3,6 +3,8 @@ package quant
 import (
 	"encoding/binary"
 	"math"
+
+	"ckpt/dtype"
 )
 
 func word(b []byte, at int) uint16  { return binary.LittleEndian.Uint16(b[at:]) }
@@ -34,6 +36,11 @@ func decodeI32(dst []float32, src []byte) { dst[0] = float32(int32(dword(src, 0)
 
 func decodeI64(dst []float32, src []byte) {
 	dst[0] = float32(int64(binary.LittleEndian.Uint64(src)))
+}
+
+// loads reads many numbers of one type.
+func loads(t dtype.Type) func(dst []float32, src []byte) {
+	return func(dst []float32, src []byte) { load(dst, t, src) }
 }
 
 func encodeF32(dst []byte, src []float32) {

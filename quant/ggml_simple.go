@@ -1,18 +1,16 @@
 package quant
 
+import "math"
+
 // The types of 32, 64 and 128 elements: a scale, sometimes an offset, and codes.
 // Codes of four bits lie in halves: byte j of 16 holds element j in its low
 // nibble and element j+16 in its high one.
 
 // decodeQ1_0: bit j of the codes says whether element j is d or -d.
 func decodeQ1_0(dst []float32, src []byte) {
-	d, codes := half(src, 0), src[2:]
+	minus, codes := math.Float32bits(-half(src, 0)), src[2:]
 	for j := range dst {
-		if codes[j/8]>>(j%8)&1 == 1 {
-			dst[j] = d
-		} else {
-			dst[j] = -d
-		}
+		dst[j] = math.Float32frombits(minus ^ uint32(codes[j/8]>>(j%8))<<31)
 	}
 }
 
