@@ -1,0 +1,5 @@
+//go:build nogpu || !linux
+
+package loader
+
+func fakeDevices() []deviceUnder { return nil }
