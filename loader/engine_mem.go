@@ -16,10 +16,13 @@ type memEngine struct {
 	fault fault
 }
 
+// Name is the name of the engine.
 func (e *memEngine) Name() string { return "mem" }
 
+// Depth is how many requests may be in flight.
 func (e *memEngine) Depth() int { return e.depth }
 
+// Submit starts a request.
 func (e *memEngine) Submit(r Request) error {
 	if err := r.check(); err != nil {
 		return err
@@ -31,6 +34,7 @@ func (e *memEngine) Submit(r Request) error {
 	return nil
 }
 
+// Wait waits for requests.
 func (e *memEngine) Wait(done []Completion) (int, error) {
 	if len(e.tasks) == 0 || len(done) == 0 {
 		return 0, errIdle
@@ -53,6 +57,7 @@ func (e *memEngine) Wait(done []Completion) (int, error) {
 	return 1, nil
 }
 
+// Close waits for what is in flight.
 func (e *memEngine) Close() error {
 	e.tasks = nil
 	return nil

@@ -37,10 +37,13 @@ func newPread(o EngineOptions) *preadEngine {
 	}
 }
 
+// Name is the name of the engine.
 func (e *preadEngine) Name() string { return "pread" }
 
+// Depth is how many requests may be in flight.
 func (e *preadEngine) Depth() int { return e.depth }
 
+// Submit starts a request.
 func (e *preadEngine) Submit(r Request) error {
 	if err := r.check(); err != nil {
 		return err
@@ -77,6 +80,7 @@ func (e *preadEngine) work() {
 	}
 }
 
+// Wait waits for requests.
 func (e *preadEngine) Wait(done []Completion) (int, error) {
 	if e.inflight == 0 || len(done) == 0 {
 		return 0, errIdle
@@ -97,6 +101,7 @@ func (e *preadEngine) Wait(done []Completion) (int, error) {
 	}
 }
 
+// Close waits for what is in flight.
 func (e *preadEngine) Close() error {
 	if !e.closed {
 		e.closed = true

@@ -52,16 +52,19 @@ func newUring(o EngineOptions) (e *uringEngine, reason string, err error) {
 	}
 	area, block := o.Staging.Area(), int(o.Staging.Block())
 	whole := max(1, mostBuffer/block) * block // no slot lies in two
-	if err := ring.RegisterBuffers(slices.Collect(slices.Chunk(area, whole))); err != nil {
-		return e, err.Error(), nil
+	if refused := ring.RegisterBuffers(slices.Collect(slices.Chunk(area, whole))); refused != nil {
+		reason = refused.Error() // plain reads do as well
 	}
-	return e, "", nil
+	return e, reason, nil
 }
 
+// Name is the name of the engine.
 func (e *uringEngine) Name() string { return "uring" }
 
+// Depth is how many requests may be in flight.
 func (e *uringEngine) Depth() int { return len(e.tasks) }
 
+// Submit starts a request.
 func (e *uringEngine) Submit(r Request) error {
 	if err := r.check(); err != nil {
 		return err
@@ -116,6 +119,7 @@ func (e *uringEngine) placeOf(f *File) int {
 	return unused
 }
 
+// Wait waits for requests.
 func (e *uringEngine) Wait(done []Completion) (int, error) {
 	if len(e.free) == len(e.tasks) || len(done) == 0 {
 		return 0, errIdle
@@ -176,6 +180,7 @@ func (e *uringEngine) continueReads() error {
 	return e.ring.Submit()
 }
 
+// Close waits for what is in flight.
 func (e *uringEngine) Close() error {
 	e.later = nil
 	return e.ring.Close()
