@@ -99,3 +99,9 @@ func putWord(b []byte, i int, w uint16) { b[2*i], b[2*i+1] = byte(w), byte(w>>8)
 
 // first is the address of the first byte. Assembly alone takes it.
 func first(b []byte) *byte { return unsafe.SliceData(b) }
+
+// Bytes is the memory of f: little-endian numbers on every processor that Go
+// builds this module for.
+func Bytes(f []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(f))), 4*len(f))
+}

@@ -1,0 +1,222 @@
+package quant
+
+import (
+	"math"
+
+	"ckpt/dtype"
+	"ckpt/quant/internal/kernel"
+)
+
+// Measure says how far what was encoded is from what it was made of. Sums are
+// taken in float64 over chunks of 8,192 elements, joined in the order of the
+// input: the number of workers and the processor change no bit of them.
+type Measure struct {
+	Elements  int64
+	Blocks    int64
+	NonFinite int64 // elements that are NaN or infinite on either side; no sum has them
+	Clipped   int64 // elements beyond the largest code under their scale
+	// ZeroBlocks counts blocks whose every element is zero.
+	ZeroBlocks int64
+	// Scales counts blocks by scale byte.
+	Scales [256]int64
+
+	// Sums over x, the original, y, the decoded, and e = x - y.
+	XX, YY, XY, EE, AbsE float64
+	MaxE                 float64 // the largest |e|
+}
+
+// SQNR is 10·log10(Σx² / Σe²) in decibels: +Inf where nothing was lost.
+func (m *Measure) SQNR() float64 {
+	if m.EE == 0 {
+		return math.Inf(1)
+	}
+	return 10 * math.Log10(m.XX/m.EE)
+}
+
+// Cosine is Σxy / √(Σx² Σy²), 1 where both sides are zero.
+func (m *Measure) Cosine() float64 {
+	if m.XX == 0 && m.YY == 0 {
+		return 1
+	}
+	if m.XX == 0 || m.YY == 0 {
+		return 0
+	}
+	return m.XY / (math.Sqrt(m.XX) * math.Sqrt(m.YY))
+}
+
+// MeanError is the mean of |e|.
+func (m *Measure) MeanError() float64 {
+	if n := m.Elements - m.NonFinite; n > 0 {
+		return m.AbsE / float64(n)
+	}
+	return 0
+}
+
+// ClippedShare is the part of the elements that were clipped.
+func (m *Measure) ClippedShare() float64 {
+	if m.Elements == 0 {
+		return 0
+	}
+	return float64(m.Clipped) / float64(m.Elements)
+}
+
+// Add joins the measure of what comes next. The sums depend on the order and on
+// the pieces in their last bits: join the same pieces in the same order.
+func (m *Measure) Add(next *Measure) {
+	m.Elements += next.Elements
+	m.Blocks += next.Blocks
+	m.NonFinite += next.NonFinite
+	m.Clipped += next.Clipped
+	m.ZeroBlocks += next.ZeroBlocks
+	for i, n := range next.Scales {
+		m.Scales[i] += n
+	}
+	m.XX, m.YY, m.XY = m.XX+next.XX, m.YY+next.YY, m.XY+next.XY
+	m.EE, m.AbsE, m.MaxE = m.EE+next.EE, m.AbsE+next.AbsE, max(m.MaxE, next.MaxE)
+}
+
+const (
+	chunkElements = 8192
+	// measurePiece is the number of chunks that one goroutine takes at a time.
+	measurePiece = 64
+)
+
+// MeasureBlocks compares rows × k numbers of src with what codes and scales of
+// format f decode to, in one pass, on at most workers goroutines.
+func MeasureBlocks(f Format, opts DecodeOptions, source dtype.Type, src, codes, scales []byte, rows, k, workers int) (*Measure, error) {
+	m, err := newMeter(f, opts, source)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.check(src, codes, scales, rows, k); err != nil {
+		return nil, err
+	}
+	per := measurePiece * chunkElements / f.Block()
+	pieces := make([]Measure, (len(scales)+per-1)/per)
+	in, out := f.CodeBytes(f.Block()), f.Block()*m.size
+	parallel(len(pieces), workers, func(i int) {
+		at, end := i*per, min((i+1)*per, len(scales))
+		m.piece(&pieces[i], src[at*out:end*out], codes[at*in:end*in], scales[at:end])
+	})
+	total := &Measure{}
+	for i := range pieces {
+		total.Add(&pieces[i])
+	}
+	return total, nil
+}
+
+// meter measures chunks. It is immutable.
+type meter struct {
+	format  Format
+	source  dtype.Type
+	size    int
+	decoder *Decoder
+	limits  [256]float32 // the largest finite magnitude under each scale byte
+	set     *kernel.Set
+}
+
+func newMeter(f Format, opts DecodeOptions, source dtype.Type) (*meter, error) {
+	d, err := NewDecoder(f, dtype.F32, opts)
+	if err != nil {
+		return nil, err
+	}
+	size, err := sourceBytes(source)
+	if err != nil {
+		return nil, err
+	}
+	m := &meter{format: f, source: source, size: size, decoder: d, set: implementations()[0]}
+	for b := range m.limits {
+		m.limits[b] = float32(float64(f.Element().Max()) * math.Abs(d.scale(byte(b))))
+	}
+	return m, nil
+}
+
+// check holds the lengths to those of Encode.
+func (m *meter) check(src, codes, scales []byte, rows, k int) error {
+	e := &Encoder{recipe: &Recipe{Format: m.format}, size: m.size}
+	_, err := e.blocks(codes, scales, src, rows, k)
+	return err
+}
+
+func (m *meter) piece(sum *Measure, src, codes, scales []byte) {
+	f := m.format
+	per, in, out := chunkElements/f.Block(), f.CodeBytes(f.Block()), f.Block()*m.size
+	var x, y [chunkElements]float32
+	for at := 0; at < len(scales); at += per {
+		end := min(at+per, len(scales))
+		n := (end - at) * f.Block()
+		m.load(x[:n], src[at*out:end*out])
+		// the lengths are right: the error is nil
+		_ = m.decoder.Decode(kernel.Bytes(y[:n]), codes[at*in:end*in], scales[at:end], 1, n)
+		m.chunk(sum, x[:n], y[:n], scales[at:end])
+	}
+}
+
+func (m *meter) load(x []float32, src []byte) {
+	switch m.source {
+	case dtype.BF16:
+		m.set.WidenBF16(kernel.Bytes(x), src)
+	case dtype.F32:
+		copy(kernel.Bytes(x), src)
+	default:
+		load(x, m.source, src)
+	}
+}
+
+func (m *meter) chunk(sum *Measure, x, y []float32, scales []byte) {
+	block := m.format.Block()
+	for i, s := range scales {
+		sum.Scales[s]++
+		v := x[i*block:][:block]
+		switch largest := largestBits(v); {
+		case largest == 0:
+			sum.ZeroBlocks++
+		case largest > math.Float32bits(m.limits[s]):
+			sum.Clipped += beyond(v, m.limits[s])
+		}
+	}
+	sum.Elements += int64(len(x))
+	sum.Blocks += int64(len(scales))
+	var s kernel.Sums
+	m.set.Errors(&s, x, y)
+	if total := kernel.Total(&s.XX) + kernel.Total(&s.YY) + kernel.Total(&s.EE); total-total != 0 {
+		sum.NonFinite += dropNonFinite(x, y)
+		s = kernel.Sums{}
+		m.set.Errors(&s, x, y)
+	}
+	sum.XX += kernel.Total(&s.XX)
+	sum.YY += kernel.Total(&s.YY)
+	sum.XY += kernel.Total(&s.XY)
+	sum.EE += kernel.Total(&s.EE)
+	sum.AbsE += kernel.Total(&s.AbsE)
+	sum.MaxE = max(sum.MaxE, kernel.Max(&s.MaxE))
+}
+
+func largestBits(x []float32) (m uint32) {
+	for _, v := range x {
+		m = max(m, math.Float32bits(v)&^(1<<31))
+	}
+	return m
+}
+
+// beyond counts finite elements above limit; NaN, the limit of a scale that is
+// NaN, has none above it.
+func beyond(x []float32, limit float32) (n int64) {
+	for _, v := range x {
+		if a := abs(v); a > limit && a <= math.MaxFloat32 {
+			n++
+		}
+	}
+	return n
+}
+
+// dropNonFinite makes pairs with NaN or infinity zero and counts them.
+func dropNonFinite(x, y []float32) (n int64) {
+	for i := range x {
+		if x[i]-x[i] != 0 || y[i]-y[i] != 0 {
+			x[i], y[i] = 0, 0
+			n++
+		}
+	}
+	return n
+}
