@@ -10,6 +10,7 @@ import time
 import traceback
 
 import documents
+import handed
 import loaded
 import single
 import written
@@ -33,6 +34,8 @@ def checks(report, tools, work):
         yield "mini " + family, lambda: written.synthesised(report, ckpt, family, "mini", os.path.join(work, family))
     yield "loaded kimi-k3 on " + ", ".join(devices), lambda: loaded.kimi_k3(report, arenas, mini, work, devices)
     yield "loaded llama on " + ", ".join(devices), lambda: loaded.llama(report, arenas, os.path.join(work, "llama"), work, devices)
+    yield "kimi-k3 handed over", lambda: handed.over(report, ckpt, mini, work, handed.EXPERTS)
+    yield "llama handed over", lambda: handed.over(report, ckpt, os.path.join(work, "llama"), work, handed.DENSE)
     yield "single files audited", lambda: documents.alone(report, ckpt, CORPUS)
     yield "audit of a mini", lambda: documents.mini(report, ckpt, mini)
     yield "full-size kimi-k3", lambda: documents.full(report, ckpt, full)
