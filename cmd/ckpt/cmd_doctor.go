@@ -31,9 +31,10 @@ func newDoctor(std streams) *cobra.Command {
 		Use:   "doctor",
 		Short: "say what this machine offers",
 		Long: `Say what this machine offers to a program that reads very large files: the
-processor and its vector extensions, memory and what limits it, the limits of
-the process, the file system of a directory, and the runtimes of devices (CUDA,
-HIP, OpenCL) with what they find, or why they find nothing.`,
+processor and its vector extensions, memory and what limits it, the limits of the
+process, the file system of a directory and how its files would be read, and the
+runtimes of devices (CUDA, HIP, OpenCL) with what they find, or why they find
+nothing. Nothing is written.`,
 		GroupID: groupOther,
 		Args:    func(_ *cobra.Command, args []string) error { return want("doctor", args) },
 		Example: `  ckpt doctor
