@@ -7,13 +7,14 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/go-json-experiment/json"
 
 	"ckpt/checkpoint"
 	"ckpt/loader"
