@@ -158,6 +158,7 @@ func (a *HostArena) Close() error {
 
 type hostQueue struct{ d *Host }
 
+// Copy is of Queue.
 func (q *hostQueue) Copy(dst Arena, off int64, src []byte) error {
 	a := dst.(*HostArena)
 	if err := checkRange(a, off, int64(len(src))); err != nil {
@@ -170,6 +171,7 @@ func (q *hostQueue) Copy(dst Arena, off int64, src []byte) error {
 	return nil
 }
 
+// CopyRect is of Queue.
 func (q *hostQueue) CopyRect(dst Arena, off int64, r Rect) error {
 	a := dst.(*HostArena)
 	if err := checkRect(a, off, r); err != nil {
@@ -189,8 +191,10 @@ func PackRows(dst []byte, r Rect) {
 	}
 }
 
+// Record is of Queue.
 func (q *hostQueue) Record() (Event, error) { return done{}, nil }
 
+// ReadBack is of Queue.
 func (q *hostQueue) ReadBack(dst []byte, src Arena, off int64) error {
 	a := src.(*HostArena)
 	if err := checkRange(a, off, int64(len(dst))); err != nil {
@@ -200,6 +204,7 @@ func (q *hostQueue) ReadBack(dst []byte, src Arena, off int64) error {
 	return nil
 }
 
+// Close is of Queue.
 func (q *hostQueue) Close() error {
 	if q.d == nil {
 		return errors.New("the queue is closed already")

@@ -46,7 +46,10 @@ func (d *Null) Close() error { return nil }
 
 type nullArena int64
 
+// Bytes is of Arena.
 func (a nullArena) Bytes() int64 { return int64(a) }
+
+// Close is of Arena.
 func (a nullArena) Close() error { return nil }
 
 // nullQueue counts by itself and tells the device at every event: counters that
@@ -56,6 +59,7 @@ type nullQueue struct {
 	copies, bytes int64
 }
 
+// Copy is of Queue.
 func (q *nullQueue) Copy(dst Arena, off int64, src []byte) error {
 	if err := checkRange(dst, off, int64(len(src))); err != nil {
 		return err
@@ -65,6 +69,7 @@ func (q *nullQueue) Copy(dst Arena, off int64, src []byte) error {
 	return nil
 }
 
+// CopyRect is of Queue.
 func (q *nullQueue) CopyRect(dst Arena, off int64, r Rect) error {
 	if err := checkRect(dst, off, r); err != nil {
 		return err
@@ -74,6 +79,7 @@ func (q *nullQueue) CopyRect(dst Arena, off int64, r Rect) error {
 	return nil
 }
 
+// Record is of Queue.
 func (q *nullQueue) Record() (Event, error) {
 	q.tell()
 	return done{}, nil
@@ -87,8 +93,10 @@ func (q *nullQueue) tell() {
 
 var errNullKeeps = errors.New("the null device keeps nothing to read back")
 
+// ReadBack is of Queue.
 func (q *nullQueue) ReadBack([]byte, Arena, int64) error { return errNullKeeps }
 
+// Close is of Queue.
 func (q *nullQueue) Close() error {
 	q.tell()
 	return nil

@@ -16,24 +16,27 @@ type runtimeDevice struct {
 	memory func() (free, total int64, err error)
 }
 
+// Name is of Device.
 func (d *runtimeDevice) Name() string { return d.name }
 
 // Ways are packed rows first: the device's own copies of rectangles are slower
 // by orders of magnitude for some shapes on some devices.
 func (d *runtimeDevice) Ways() []Way { return d.ways }
 
+// Memory is of Device.
 func (d *runtimeDevice) Memory() (free, total int64, err error) {
 	free, total, err = d.Device.Memory()
 	if err != nil || d.memory == nil {
 		return free, total, err
 	}
 	hostFree, hostTotal, err := d.memory()
-	if err != nil {
-		return free, total, nil
+	if hostTotal > 0 {
+		free, total = min(free, hostFree), min(total, hostTotal)
 	}
-	return min(free, hostFree), min(total, hostTotal), nil
+	return free, total, err
 }
 
+// Alloc is of Device.
 func (d *runtimeDevice) Alloc(bytes int64) (Arena, error) {
 	if bytes < 0 {
 		return nil, arenaSizeError(bytes)
@@ -53,6 +56,7 @@ func (d *runtimeDevice) Alloc(bytes int64) (Arena, error) {
 	return &runtimeArena{b}, nil
 }
 
+// NewQueue is of Device.
 func (d *runtimeDevice) NewQueue() (Queue, error) {
 	q, err := d.Device.NewQueue()
 	if err != nil {
@@ -92,6 +96,7 @@ func (q *runtimeQueue) fail(err error) error {
 	return fmt.Errorf("%s: %w", q.name, err)
 }
 
+// Copy is of Queue.
 func (q *runtimeQueue) Copy(dst Arena, off int64, src []byte) error {
 	if err := checkRange(dst, off, int64(len(src))); err != nil {
 		return err
@@ -99,6 +104,7 @@ func (q *runtimeQueue) Copy(dst Arena, off int64, src []byte) error {
 	return q.fail(q.q.Copy(dst.(*runtimeArena).Buffer, off, src))
 }
 
+// CopyRect is of Queue.
 func (q *runtimeQueue) CopyRect(dst Arena, off int64, r Rect) error {
 	if err := checkRect(dst, off, r); err != nil {
 		return err
@@ -112,6 +118,7 @@ func (q *runtimeQueue) CopyRect(dst Arena, off int64, r Rect) error {
 	return q.fail(q.q.CopyRect(dst.(*runtimeArena).Buffer, off, r.Src, r.Rows, r.Run, r.Stride))
 }
 
+// Record is of Queue.
 func (q *runtimeQueue) Record() (Event, error) {
 	e, err := q.q.Record()
 	if err != nil {
@@ -120,6 +127,7 @@ func (q *runtimeQueue) Record() (Event, error) {
 	return e, nil
 }
 
+// ReadBack is of Queue.
 func (q *runtimeQueue) ReadBack(dst []byte, src Arena, off int64) error {
 	if err := checkRange(src, off, int64(len(dst))); err != nil {
 		return err
@@ -127,4 +135,5 @@ func (q *runtimeQueue) ReadBack(dst []byte, src Arena, off int64) error {
 	return q.fail(q.q.Read(dst, src.(*runtimeArena).Buffer, off))
 }
 
+// Close is of Queue.
 func (q *runtimeQueue) Close() error { return q.fail(q.q.Close()) }

@@ -64,7 +64,7 @@ func (b *Buffer) fill() error {
 // Bytes is the size that was asked for.
 func (b *Buffer) Bytes() int64 { return b.bytes }
 
-// Export: OpenCL has no portable way.
+// Export has no portable way in OpenCL.
 func (b *Buffer) Export() (device.Handle, error) {
 	return device.Handle{}, fmt.Errorf("opencl buffers stay in their process: %w", errors.ErrUnsupported)
 }

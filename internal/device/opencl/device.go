@@ -47,12 +47,12 @@ func (d *Device) Memory() (free, total int64, err error) {
 	return max(0, total-d.bytes.Load()), total, nil
 }
 
-// Import: there is nothing to import.
+// Import has nothing to import.
 func (d *Device) Import(device.Handle) (device.Buffer, error) {
 	return nil, fmt.Errorf("opencl buffers stay in their process: %w", errors.ErrUnsupported)
 }
 
-// Register: OpenCL pins only what it has allocated itself.
+// Register refuses: OpenCL pins only what it has allocated itself.
 func (d *Device) Register(mem []byte) error {
 	if len(mem) == 0 {
 		return nil
