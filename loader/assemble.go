@@ -198,9 +198,9 @@ func (s *scatterer) assemble(r *run, c *shard.Piece, p *part, key assemblyKey, i
 }
 
 // wanted says whether a rank of this machine takes the bytes of a group.
-func (s *program) wanted(k *kind, c *shard.Piece, record, id int64, g *group, to *shard.Target) bool {
-	for _, rank := range g.ranks {
-		if _, has := k.slot(c, record, id, rank); has && s.of[to.Stage][rank] >= 0 {
+func (g *program) wanted(k *kind, c *shard.Piece, record, id int64, x *group, to *shard.Target) bool {
+	for _, rank := range x.ranks {
+		if _, has := k.slot(c, record, id, rank); has && g.of[to.Stage][rank] >= 0 {
 			return true
 		}
 	}

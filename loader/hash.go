@@ -86,7 +86,7 @@ func (h *hashes) block(s *slot) {
 		default:
 			x := h.spare.Get().(*xxh3.Hasher128)
 			x.Reset()
-			x.Write(s.buf[begin-b.offset : b.hi-b.offset])
+			_, _ = x.Write(s.buf[begin-b.offset : b.hi-b.offset]) // never fails
 			if next := h.tensor.pass(b.seq+1, x); next != nil {
 				h.proceed(next, x)
 			}
@@ -112,7 +112,7 @@ func (h *hashes) proceed(s *slot, x *xxh3.Hasher128) {
 			if begin >= b.lo {
 				return false
 			}
-			x.Write(s.buf[b.lo-b.offset : min(end, b.hi)-b.offset])
+			_, _ = x.Write(s.buf[b.lo-b.offset : min(end, b.hi)-b.offset]) // never fails
 			if end <= b.hi {
 				h.keep(n, x.Sum128())
 				h.spare.Put(x)

@@ -268,15 +268,18 @@ func (l *load) run(ctx context.Context) error {
 	}
 	l.pipe = p
 	if l.o.Progress != nil {
-		bytes, _ := total(l.spans, l.o.Block)
-		l.o.Progress.Start("load", bytes, "B")
+		wanted := int64(0)
+		for _, x := range l.spans {
+			wanted += x.hi - x.lo
+		}
+		l.o.Progress.Start("load", wanted, "B")
 		defer l.o.Progress.Stop()
 	}
 	before := usage()
 	disk, known := diskReads(l.dir)
 	err := p.run(ctx, l.openEngine, l.spans)
 	for _, f := range l.files {
-		f.close()
+		err = errors.Join(err, f.close())
 	}
 	l.measure(before)
 	l.disk(disk, known)

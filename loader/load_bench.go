@@ -3,6 +3,7 @@ package loader
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -52,7 +53,7 @@ func Bench(ctx context.Context, p *shard.Plan, dir string, o Options, b BenchOpt
 		c, err := ceilings(p, o, nulls)
 		if err != nil {
 			if kept != nil {
-				kept.Close()
+				err = errors.Join(err, kept.Close())
 			}
 			return nil, r, err
 		}

@@ -113,19 +113,19 @@ func (s *sourceFile) like(now FileState) error {
 
 // finish closes the file behind its last byte.
 func (s *sourceFile) finish() error {
-	err := s.same()
-	s.close()
-	return err
+	return errors.Join(s.same(), s.close())
 }
 
-func (s *sourceFile) close() {
-	if s.file != nil {
-		if why := s.file.Refused(); why != "" {
-			s.direct, s.reason = false, why
-		}
-		s.file.Close()
-		s.file = nil
+func (s *sourceFile) close() error {
+	if s.file == nil {
+		return nil
 	}
+	if why := s.file.Refused(); why != "" {
+		s.direct, s.reason = false, why
+	}
+	err := s.file.Close()
+	s.file = nil
+	return err
 }
 
 // explain says of a failed read whether the file changed.

@@ -34,3 +34,30 @@ func TestLoadHoldsThePlan(t *testing.T) {
 		}
 	}
 }
+
+// counted is how far a load says that it is.
+type counted struct{ total, done, stopped int64 }
+
+func (c *counted) Start(_ string, total int64, _ string) { c.total = total }
+func (c *counted) Add(n int64)                           { c.done += n }
+func (c *counted) Stop()                                 { c.stopped++ }
+
+// Progress ends at its total, and the times of a result are in their order.
+func TestProgressReachesItsTotal(t *testing.T) {
+	dir, p := mini(t, shard.Topology{TP: 2}, shard.Options{})
+	c, host := &counted{}, NewHost()
+	o := small(host)
+	o.Progress = c
+	l, r, err := Load(t.Context(), p, dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.total < p.Totals.Read || c.done != c.total || c.stopped != 1 {
+		t.Errorf("%+v of %d bytes", c, p.Totals.Read)
+	}
+	s := r.Seconds
+	if s.FirstByte <= 0 || s.LastByte < s.FirstByte || s.Total < s.LastByte || r.Rate <= 0 || r.Latency.P50 > r.Latency.P99 || r.Latency.P99 > r.Latency.Max {
+		t.Errorf("%+v %+v", s, r.Latency)
+	}
+	closeAll(t, l, host)
+}

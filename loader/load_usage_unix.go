@@ -13,7 +13,7 @@ func usage() cpuTime {
 		return cpuTime{}
 	}
 	seconds := func(t syscall.Timeval) float64 { return float64(t.Nano()) / 1e9 }
-	peak := int64(u.Maxrss)
+	peak := u.Maxrss
 	if runtime.GOOS != "darwin" {
 		peak <<= 10
 	}

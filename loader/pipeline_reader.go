@@ -231,7 +231,7 @@ func (r *reader) completion(c *Completion, now time.Time) error {
 	r.stats.retries += int64(c.Retries)
 	r.stats.latency.add(c.Latency)
 	if r.o.Progress != nil {
-		r.o.Progress.Add(int64(s.block.hi - s.block.lo))
+		r.o.Progress.Add(s.block.hi - s.block.lo)
 	}
 	s.todo.Store(r.todo)
 	r.ready <- s
