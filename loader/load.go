@@ -190,8 +190,13 @@ func (l *load) stage() (err error) {
 	}
 	run, stride := l.program.usualRows()
 	if pack && run > 0 {
+		room := l.o.Pinned / l.o.Block
+		if room < 4 {
+			return optionError("%d bytes of staging memory: a device that takes packed rows wants four blocks of %d at least", l.o.Pinned, l.o.Block)
+		}
+		l.o.Workers = min(l.o.Workers, int(room/4))
 		packs := 2 * int64(l.o.Workers)
-		n = max(2, min(n, l.o.Pinned/l.o.Block-packs))
+		n = min(n, room-packs)
 		if l.packs, err = NewStaging(packs*l.o.Block, l.o.Block); err != nil {
 			return err
 		}

@@ -129,6 +129,32 @@ func TestFault_rtx6kpro52(t *testing.T) {
 	}
 }
 
+// Staging memory stays below its cap with any number of workers, second slots
+// included, and one that is too small is refused.
+func TestSecondSlotsArePartOfTheCap(t *testing.T) {
+	dir, p := mini(t, shard.Topology{TP: 4}, shard.Options{})
+	d := &lateDevice{Host: NewHost(), ways: []Way{WayPack}}
+	for _, blocks := range []int64{4, 5, 9} {
+		o := small(d)
+		o.Pinned, o.Workers = blocks*o.Block, 64
+		l, r, err := Load(t.Context(), p, dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Memory.Pinned > o.Pinned {
+			t.Errorf("%d bytes of staging memory, %d are allowed", r.Memory.Pinned, o.Pinned)
+		}
+		closeAll(t, l)
+	}
+	o := small(d)
+	o.Pinned = 3 * o.Block
+	var e *OptionError
+	if _, _, err := Load(t.Context(), p, dir, o); !errors.As(err, &e) {
+		t.Error(err)
+	}
+	closeAll(t, nil, d)
+}
+
 // Ranks go to the devices by turns.
 func TestRanksGoRoundDevices(t *testing.T) {
 	dir, p := mini(t, shard.Topology{TP: 4}, shard.Options{})

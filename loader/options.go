@@ -13,6 +13,10 @@ const (
 	MostBlock     = 1 << 30
 )
 
+// mostWorkers is how many workers there are where nobody says: eight hash and
+// copy 40 GB/s, and twice as many are for devices that are slow to take copies.
+const mostWorkers = 16
+
 // Verify is what a load checks.
 type Verify string
 
@@ -38,7 +42,7 @@ type Options struct {
 	Block    int64  // most that one request reads; a multiple of 4,096
 	Inflight int64  // most bytes that are being read at once; 0 grows until the rate does not
 	Pinned   int64  // most staging memory, packed rows included
-	Workers  int    // that copy and hash; 0 is as many as processors
+	Workers  int    // that copy and hash; 0 is as many as processors, 16 at most
 
 	Verify   Verify
 	SHA256   bool              // of whole files as well: reads them whole
@@ -86,7 +90,7 @@ func (o Options) resolve(ranks int) (Options, error) {
 		o.Pinned = max(DefaultPinned, 2*o.Block)
 	}
 	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
+		o.Workers = min(runtime.GOMAXPROCS(0), mostWorkers)
 	}
 	switch {
 	case o.Block < LeastBlock || o.Block > MostBlock || o.Block%pageSize != 0:
