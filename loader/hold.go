@@ -117,7 +117,7 @@ func (h *Hold) Close() error {
 	h.mu.Lock()
 	h.ending = true
 	for c := range h.conns {
-		c.Close()
+		_ = c.Close() // which ends the lease, whatever it says
 	}
 	h.mu.Unlock()
 	err := h.listener.Close()
@@ -138,7 +138,7 @@ func (h *Hold) accept() {
 		case h.enter(c):
 			h.wg.Go(func() { h.serve(c) })
 		default:
-			c.Close()
+			_ = c.Close()
 		}
 	}
 }
@@ -168,5 +168,5 @@ func (h *Hold) leave(c *unixsock.Conn) {
 	h.mu.Lock()
 	delete(h.conns, c)
 	h.mu.Unlock()
-	c.Close()
+	_ = c.Close()
 }

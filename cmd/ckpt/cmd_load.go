@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -200,8 +201,13 @@ func (o *loadOptions) checkVerify() error {
 			return hint(usagef("--%s wants the hashes of what is read, and none are taken", f), "--verify source")
 		}
 	}
-	if o.hold != "" && o.device == "null" {
-		return usagef("--hold keeps arenas, and --device null has none")
+	if kind, _, _ := strings.Cut(o.device, ":"); o.hold != "" {
+		switch kind {
+		case "null":
+			return usagef("--hold keeps arenas, and --device null has none")
+		case "opencl":
+			return usagef("--hold: memory of OpenCL cannot be handed to another process")
+		}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -171,18 +170,6 @@ func TestAKilledClientIsNoticed(t *testing.T) {
 	c.Process.Kill()
 	c.Wait()
 	p.until(t, "gave rank 0 back")
-}
-
-func init() { programs["attach"] = attachForever }
-
-// attachForever is the program of the client that is killed.
-func attachForever() {
-	if _, err := client.Attach(context.Background(), os.Args[1]); err != nil {
-		os.Stdout.WriteString(err.Error() + "\n")
-		os.Exit(1)
-	}
-	os.Stdout.WriteString("attached\n")
-	select {}
 }
 
 // Whenever it is killed, the next one can have the name, and nothing else lies

@@ -84,13 +84,10 @@ func (p *loadPrinter) files() string {
 func (p *loadPrinter) costs() {
 	p.heading("COST")
 	c, x := &p.r.CPU, &p.r.Copies
-	way := x.Way
+	way := ui.Count(x.Count)
 	if x.Rows > 0 {
-		way = fmt.Sprintf("%s, %s of rows (%s%s)", ui.Plural(x.Count, "copy"), ui.Count(x.Rows), x.Way, wayRates(x.WayRates))
-	} else {
-		way = ui.Plural(x.Count, "copy")
+		way += fmt.Sprintf(", %s of them of rows (%s%s)", ui.Count(x.Rows), x.Way, wayRates(x.WayRates))
 	}
-	way = strings.Replace(way, "copys", "copies", 1)
 	if x.Assembled > 0 {
 		way += fmt.Sprintf(", %s put together first", ui.Count(x.Assembled))
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // programs are what the test program is when it is called so.
-var programs = map[string]func(){"ckpt": main}
+var programs = map[string]func(){"ckpt": main, "attach": attachForever}
 
 func TestMain(m *testing.M) { testscript.Main(m, programs) }
 

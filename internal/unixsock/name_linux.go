@@ -109,7 +109,7 @@ func (p *place) look() (state, error) {
 		if peer, err := peerOf(c.(*net.UnixConn)); err == nil && peer.PID > 0 {
 			who = fmt.Sprintf(": process %d", peer.PID)
 		}
-		c.Close()
+		_ = c.Close() // it was only looked at
 		return absent, fmt.Errorf("%s: %w%s", p.path, ErrInUse, who)
 	}
 	switch {

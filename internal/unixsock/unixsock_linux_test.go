@@ -281,7 +281,7 @@ func TestLinesAndDescriptors(t *testing.T) {
 			f.Close()
 		}
 	}
-	if _, _, err := server.Receive(10, 0); err != io.EOF {
+	if _, _, err := server.Receive(10, 0); !errors.Is(err, io.EOF) {
 		t.Errorf("at the end: %v", err)
 	}
 }
@@ -455,7 +455,7 @@ func FuzzReceive(f *testing.F) {
 				}
 				rest = after
 				continue
-			case err == io.EOF:
+			case errors.Is(err, io.EOF):
 				if rest != "" {
 					t.Fatalf("the end before %q", rest)
 				}

@@ -47,7 +47,7 @@ func Attach(ctx context.Context, socket string, ranks ...int) (_ *Attachment, er
 		return nil, err
 	}
 	a := &Attachment{conn: conn}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer func() {
 		if !stop() && ctx.Err() != nil {
 			err = ctx.Err()
