@@ -13,16 +13,18 @@ scale, ties, zero, minus zero, the ends of the range. A scheme is one system in
 one release.
 
   schemes      what each scheme means
-  conformance  run the vectors that tell systems apart on this build`,
+  conformance  run the vectors that tell systems apart on this build
+  bench        measure the kernels of this machine`,
 		GroupID: groupOther,
 		Example: `  ckpt quant schemes
   ckpt quant schemes compressed-tensors
-  ckpt quant conformance`,
+  ckpt quant conformance
+  ckpt quant bench`,
 		Annotations: map[string]string{exitStatus: statuses(exitDone, exitUsage, exitNo)},
 		Args:        unknownOf("quant"),
 		RunE:        func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newQuantSchemes(std), newQuantConformance(std))
+	cmd.AddCommand(newQuantSchemes(std), newQuantConformance(std), newQuantBench(std))
 	return cmd
 }
 
