@@ -37,6 +37,9 @@ type class struct {
 	family *model.Family // nil for rules
 	engine *model.Engine // nil where names and shapes stay
 	scaled bool          // it holds scales of another class
+
+	rule *moduleRule // of the module that has the tensor, nil for families and unknown modules
+	leaf string      // what the tensor is to its module, as rules say it
 }
 
 // section is a piece of a fused axis, with parts of its own.
@@ -138,6 +141,9 @@ func ofFamily(f *model.Family, text string, count int, o Options) *class {
 func ofTower(tower string) string {
 	return tower + ", and plans are of the language model"
 }
+
+// leafWeight is the leaf of what scales belong to.
+const leafWeight = "weight"
 
 // towerLanguage is the tower that plans are of.
 const towerLanguage = "language"

@@ -57,8 +57,8 @@ func degrees(forms []*form, t Topology) ([]Degree, []Axis) {
 			continue
 		}
 		a := Axis{f.pattern, 1, f.axis, f.axis == len(f.shape)-1 && len(f.shape) > 1, int64(f.shape[f.axis]), 1, nil}
-		if block := f.groups(); block != nil {
-			a.Group = block[f.axis]
+		if f.axis < len(f.sizes) {
+			a.Group = max(1, f.sizes[f.axis])
 		}
 		for _, d := range list {
 			a.Widths = append(a.Widths, f.width(d.TP))

@@ -2,7 +2,6 @@ package shard
 
 import (
 	"fmt"
-	"strings"
 
 	"ckpt/checkpoint"
 	"ckpt/internal/names"
@@ -77,6 +76,9 @@ func (w *walker) ruleForm(b *bound, r *checkpoint.Record) (*form, error) {
 	if !ruled {
 		c = &class{pattern: p.pattern, tower: towerLanguage, group: "unknown", axis: whole, stack: whole, layer: p.layer, expert: p.expert, block: whole}
 	}
+	if c.skip == "" {
+		c.rule, c.leaf = w.ruler.find(p), w.ruler.Leaves[p.leaf]
+	}
 	if c.expert != whole {
 		c.experts = w.expertsOf(r.Key.Pattern, c.expert)
 	}
@@ -129,29 +131,3 @@ func (w *walker) add(c *class, spec checkpoint.Spec, bytes int64) *form {
 	w.forms = append(w.forms, f)
 	return f
 }
-
-// link finds the scales of each form.
-func (w *walker) link() {
-	for _, f := range w.forms {
-		if f.skip != "" || f.scaled {
-			continue
-		}
-		for _, s := range w.forms {
-			if s.skip == "" && s != f && scales(f, s) && f.pairs(s) {
-				f.scale = s
-				break
-			}
-		}
-	}
-}
-
-// scales reports whether s holds the scales of f, by the profile or by name.
-func scales(f, s *form) bool {
-	if f.family != nil {
-		return s.family != nil && f.family.Scale == s.family
-	}
-	return s.family == nil && s.scaled && module(s.pattern) == module(f.pattern)
-}
-
-// module is a name without its last segment.
-func module(name string) string { return name[:max(0, strings.LastIndexByte(name, '.'))] }

@@ -14,7 +14,7 @@ type Template struct {
 	Family  int      `json:"family"`          // of Plan.Families
 	Bytes   int64    `json:"bytes"`           // of the tensor in the file
 	Scale   int      `json:"scale,omitzero"`  // the template of its scales, plus one; 0 for none
-	Block   []int64  `json:"block,omitempty"` // elements that share a scale, by axis
+	Block   []int64  `json:"block,omitempty"` // stored elements that share a scale, by axis; 0: one scale for all of it, which every rank has
 	Window  Window   `json:"window,omitzero"` // which experts a rank has
 	Outputs []Output `json:"outputs"`
 	Dropped []Range  `json:"dropped,omitempty"` // of the tensor, that no rank gets

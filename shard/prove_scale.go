@@ -1,6 +1,9 @@
 package shard
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // box is a rectangle of a tensor seen as a matrix of rows: rows from r0 up to
 // r1, elements from c0 up to c1 of each; and the same again some rows further,
@@ -11,27 +14,59 @@ type box struct {
 }
 
 // scales checks, for every tensor with scales and every rank, that the rank has
-// whole groups of elements and exactly the scales of those.
+// whole groups of elements and exactly the scales of those, and that no scales
+// are left over that belong to nothing.
 func (v *prover) scales() {
+	paired := make([]bool, len(v.Families))
 	for i := range v.Program.Templates {
 		t := &v.Program.Templates[i]
 		if t.Scale == 0 {
 			continue
 		}
 		s := &v.Program.Templates[t.Scale-1]
+		paired[s.Family] = true
 		if why := v.aligned(t, s); why != "" {
 			v.fault(&v.proof.ScaleAligned, "%s: %s", v.pattern(t), why)
 		}
 	}
+	if v.Topology() == (Topology{1, 1, 1}) {
+		return // nothing is parted from anything
+	}
+	for i := range v.Families {
+		if f := &v.Families[i]; !paired[i] && f.Action != Skip && isScale(f.Pattern) && !v.alone(f) {
+			v.fault(&v.proof.ScaleAligned, "%s: its scales belong to no tensor", f.Pattern)
+		}
+	}
+}
+
+// isScale says whether names of a pattern are those of scales of groups.
+func isScale(pattern string) bool {
+	r, err := loadRules()
+	return err == nil && r.Leaves[pattern[strings.LastIndexByte(pattern, '.')+1:]] == "scale"
+}
+
+// alone says whether the plan skips what scales belong to: then there is nothing
+// to part them from.
+func (v *prover) alone(s *Family) bool {
+	return slices.ContainsFunc(v.Families, func(f Family) bool {
+		return f.Action == Skip && !isScale(f.Pattern) && module(f.Pattern) == module(s.Pattern)
+	})
 }
 
 func (v *prover) aligned(t, s *Template) string {
-	shape, groups := v.Families[t.Family].Shape, v.Families[s.Family].Shape
-	if len(groups) != len(shape) || len(t.Block) != len(shape) || len(shape) == 0 || t.Window != s.Window {
+	shape := v.Families[t.Family].Shape
+	groups := fitGroups(v.Families[s.Family].Shape, shape)
+	if groups == nil || len(t.Block) != len(shape) || t.Window != s.Window {
 		return "its scales have other axes, or are of other experts"
 	}
 	if !blocks(shape, groups, t.Block) {
 		return "its scales are not one for each group of elements"
+	}
+	if !slices.ContainsFunc(t.Block, func(n int64) bool { return n > 0 }) {
+		if len(s.Outputs) != 1 || len(s.Outputs[0].Moves) != 1 || len(s.Outputs[0].Moves[0].Parts) > 0 {
+			return "a rank lacks its scale"
+		}
+		return ""
 	}
 	if len(t.Outputs) != 1 || len(s.Outputs) != 1 || len(t.Outputs[0].Moves) != len(s.Outputs[0].Moves) {
 		return "it is cut up in another way than its scales"
@@ -51,12 +86,16 @@ func (v *prover) aligned(t, s *Template) string {
 	return ""
 }
 
-// blocks reports whether the axes divide into groups of the sizes of block. Only
+// blocks reports whether the axes divide into groups of the sizes of block, or
+// have one scale, whatever of them a rank holds, where it is 0. Only
 // the last two axes may have groups; where a matrix is one of many, its rows have
 // to be a whole number of them.
 func blocks(shape, groups []uint64, block []int64) bool {
 	n := len(shape)
 	for k, size := range shape {
+		if block[k] == 0 && groups[k] == 1 {
+			continue
+		}
 		b := uint64(max(block[k], 0))
 		if b == 0 || b > size || (size-1)/b+1 != groups[k] {
 			return false
@@ -81,6 +120,9 @@ func together(a, b *box, shape []uint64, block []int64) bool {
 // covers reports whether elements from…to are the groups g0…g1 of size block, of
 // which the last of the axis may be short.
 func covers(from, to, g0, g1, block, size int64) bool {
+	if block == 0 {
+		return g0 == 0 && g1 == 1
+	}
 	return from == g0*block && (to == g1*block || to == size && (size+block-1)/block == g1)
 }
 

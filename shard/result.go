@@ -116,6 +116,11 @@ func (p *placer) families(out *Plan, forms []*form) {
 	out.Groups = groups(out.Families, p.t.PP)
 	out.Degrees, out.Axes = degrees(forms, p.t)
 	out.Notes = append(out.Notes, p.notes(out.Families)...)
+	for _, f := range forms {
+		if f.doubt != "" && f.skip == "" && f.count > 0 {
+			out.Notes = append(out.Notes, f.pattern+": "+f.doubt)
+		}
+	}
 }
 
 // describe says how a form is divided.

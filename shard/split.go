@@ -15,6 +15,8 @@ type form struct {
 	shape []uint64
 	bytes int64 // of a tensor
 	scale *form // of its scales, nil without
+	grouping
+	unpaired string // why tensors that may be its scales are not
 
 	unwanted *form // of tensors that are not asked for
 	of       *form // the other way about
@@ -121,55 +123,23 @@ func (f *form) grain(spans []span) string {
 		if s.parts > 1 && step*bits%8 != 0 {
 			return fmt.Sprintf("pieces of %d begin within a byte", step)
 		}
-		if f.scale == nil || s.parts == 1 {
+		if f.scale == nil || s.parts == 1 || f.axis >= len(f.sizes) {
 			continue
 		}
-		block, groups := f.groups()[f.axis], int64(f.scale.shape[f.axis])
-		if s.from%block != 0 || step%block != 0 {
-			return fmt.Sprintf("a piece cuts a group of elements that share a scale: %d groups do not divide by %d", groups, s.parts)
+		block := f.sizes[f.axis]
+		switch {
+		case block == 0: // every rank has the scale, whatever it holds
+		case f.doubt != "" && f.axis == len(f.shape)-1:
+			return f.doubt
+		case s.from%block != 0 || step%block != 0:
+			reason := fmt.Sprintf("a piece of %d cuts a group of %d elements that share a scale", step, block)
+			if groups := int64(f.scale.shape[f.axis]); groups%s.parts != 0 {
+				reason += fmt.Sprintf(": %d groups do not divide by %d", groups, s.parts)
+			}
+			return reason
 		}
 	}
 	return ""
-}
-
-// groups is how many stored elements share a scale, along each axis.
-func (f *form) groups() []int64 {
-	if f.scale == nil || len(f.scale.shape) != len(f.shape) {
-		return nil
-	}
-	block := make([]int64, len(f.shape))
-	for i, n := range f.shape {
-		groups := max(f.scale.shape[i], 1)
-		block[i] = int64((n + groups - 1) / groups)
-	}
-	return block
-}
-
-// rowScaled are the types that have scales for whole rows.
-var rowScaled = []dtype.Type{dtype.F8_E4M3, dtype.F8_E5M2, dtype.I8}
-
-// pairs reports whether s may hold the scales of f: as many axes, and each axis
-// divided into groups of one size. Scales of rows of single bytes that every
-// rank holds whole are as many for a piece of the row as for all of it: nothing
-// can part them. In packed codes, one scale a row is a group of the format.
-func (f *form) pairs(s *form) bool {
-	if len(f.shape) != len(s.shape) {
-		return false
-	}
-	if f.family == nil && slices.Contains(rowScaled, f.dtype) && f.axis != whole && s.axis == whole && f.shape[f.axis] > 1 && s.shape[f.axis] == 1 {
-		return false
-	}
-	for i, n := range f.shape {
-		groups := s.shape[i]
-		if groups == 0 || groups > n {
-			return false
-		}
-		size := (n + groups - 1) / groups
-		if (n+size-1)/size != groups {
-			return false
-		}
-	}
-	return true
 }
 
 // refusals are the forms that cannot be split in this topology.

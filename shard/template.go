@@ -52,7 +52,7 @@ func (k *caster) template(f *form, names []string) (Template, error) {
 		tm.Window = Window{f.experts / int64(k.t.EP), w.Div, w.Mod}
 	}
 	if f.scale != nil {
-		tm.Block = f.groups()
+		tm.Block = f.sizes
 	}
 	if tm.Outputs, tm.Dropped, err = k.outputs(c); err != nil {
 		return Template{}, err

@@ -23,6 +23,7 @@ type walker struct {
 	unknown []unknown
 	counts  map[*model.Family]int64
 	runs    []run
+	schemes schemes
 	holes   []Hole
 	orders  orders
 	name    []byte
