@@ -22,6 +22,8 @@ type rules struct {
 	Schema   string                `json:"schema"`
 	Sections []string              `json:"sections"` // places in the config where numbers stand
 	Numbers  map[string]numberRule `json:"numbers"`
+	Varied   []string              `json:"varied"`   // config fields by which layers lack whole blocks
+	Sharing  []string              `json:"sharing"`  // config fields by which layers use keys and values of others
 	Stacks   []string              `json:"stacks"`   // a number behind one of these is a layer
 	Experts  []string              `json:"experts"`  // or an expert
 	Prefixes []string              `json:"prefixes"` // of the language model
@@ -35,6 +37,7 @@ type numberRule struct {
 	Fields  []string `json:"fields"`
 	What    string   `json:"what"`
 	Default string   `json:"default"`
+	Zero    bool     `json:"zero"` // as good as none
 }
 
 type skipRule struct {
@@ -51,8 +54,11 @@ type moduleRule struct {
 	Repeat   bool          `json:"repeat"`
 	Halves   int64         `json:"halves"` // equal sections
 	Sections []sectionRule `json:"sections"`
-	Dims     []string      `json:"dims"` // the rule holds for this shape alone
-	Each     string        `json:"each"` // indexes of a part, where the config says so
+	Dims     []string      `json:"dims"`     // the rule holds for this shape alone
+	Each     string        `json:"each"`     // indexes of a part, where the config says so
+	Head     []string      `json:"head"`     // the same as a sum, where the config says all of it
+	Optional bool          `json:"optional"` // layers of a kind may differ in it
+	Shared   bool          `json:"shared"`   // layers may use that of others
 }
 
 type sectionRule struct {
@@ -73,6 +79,7 @@ type ruler struct {
 	*rules
 	numbers map[string]int64  // what the config says; absent where it does not
 	faults  map[string]string // of numbers that the config has and that are none
+	seen    map[string]bool   // what the config says, zero too
 }
 
 func newRuler(config *model.Config) (*ruler, error) {
@@ -80,7 +87,7 @@ func newRuler(config *model.Config) (*ruler, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &ruler{loaded, map[string]int64{}, map[string]string{}}
+	r := &ruler{loaded, map[string]int64{}, map[string]string{}, map[string]bool{}}
 	if config == nil {
 		return r, nil
 	}
@@ -98,8 +105,10 @@ func newRuler(config *model.Config) (*ruler, error) {
 }
 
 // read takes a number from the first place of the config that has it. One that
-// is there and makes no sense is a fault: no default stands in for it.
+// is there and makes no sense is a fault: no default stands in for it. So is one
+// that another place contradicts.
 func (r *ruler) read(config *model.Config, name string, n numberRule) {
+	first := ""
 	for _, section := range r.Sections {
 		for _, field := range n.Fields {
 			path := strings.TrimPrefix(section+"."+field, ".")
@@ -107,15 +116,51 @@ func (r *ruler) read(config *model.Config, name string, n numberRule) {
 			if !ok || v.IsNull() {
 				continue
 			}
+			r.seen[name] = true
 			i, err := v.Int()
+			if err == nil && i == 0 && n.Zero {
+				break
+			}
 			if err != nil || i <= 0 || i > maxNumber {
 				r.faults[name] = fmt.Sprintf("%s of the config must be a positive integer, is %s", path, v)
+				delete(r.numbers, name)
 				return
 			}
-			r.numbers[name] = i
-			return
+			if known := r.numbers[name]; known != 0 && known != i {
+				r.faults[name] = fmt.Sprintf("%s of the config is %d and %s is %d", first, known, path, i)
+				delete(r.numbers, name)
+				return
+			}
+			if first == "" {
+				r.numbers[name], first = i, path
+			}
+			break // other names in one section are of other makers
 		}
 	}
+}
+
+// strings gives a list of the config.
+func (r *ruler) strings(config *model.Config, field string) []string {
+	for _, section := range r.Sections {
+		if v, ok := config.Lookup(strings.TrimPrefix(section+"."+field, ".")); ok {
+			return v.Strings()
+		}
+	}
+	return nil
+}
+
+// says reports whether the config has a field that is neither null, nor false,
+// nor zero.
+func (r *ruler) says(config *model.Config, field string) bool {
+	for _, section := range r.Sections {
+		v, ok := config.Lookup(strings.TrimPrefix(section+"."+field, "."))
+		if yes, is := v.Bool(); ok && !v.IsNull() && (!is || yes) {
+			if n, err := v.Int(); err != nil || n != 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // maxNumber bounds counts and sizes of heads, so that sums of them stay far from

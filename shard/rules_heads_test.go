@@ -45,3 +45,37 @@ func TestHeadsAreNeverGuessed(t *testing.T) {
 		}
 	}
 }
+
+// Latent attention shows no key heads: the parts of a head in the config tell
+// whether the count of heads is right.
+func TestLatentHeadsAreNotCut(t *testing.T) {
+	list := func(kind string, pack uint64) (out []source) {
+		shapes := map[string][]uint64{"q_b_proj": {16 * 24, 32}, "kv_b_proj": {16 * 32, 32}, "o_proj": {64, 16 * 16 / pack}}
+		for _, name := range []string{"o_proj", "q_b_proj", "kv_b_proj"} {
+			leaf, shape := "weight", shapes[name]
+			if pack > 1 {
+				leaf = "weight_packed"
+				out = append(out, source{name: "model.layers.0.self_attn." + name + ".weight_scale", dtype: "BF16", shape: []uint64{shape[0], 16}})
+			}
+			out = append(out, source{name: "model.layers.0.self_attn." + name + "." + leaf, dtype: kind, shape: shape})
+		}
+		return out
+	}
+	for _, c := range []struct{ config, why string }{
+		{`"num_attention_heads": 16`, ""},
+		{`"num_attention_heads": 32`, "rows are not 32 heads of 16 + 8"},
+		{`"num_attention_heads": 32`, "columns are not 32 heads of 16"},
+		{`"num_attention_heads": 8`, "rows are not 8 heads of 16 + 16"},
+		{`"num_attention_heads": 16, "text_config": {"num_attention_heads": 8}`, "text_config.num_attention_heads of the config is 8 and num_attention_heads is 16"},
+		{`"num_attention_heads": 16, "text_config": {"num_attention_heads": 16}`, ""},
+	} {
+		config := "{" + c.config + `, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16}`
+		_, err := planList(t, list("BF16", 1), config, Topology{TP: 16})
+		if c.why == "" && err != nil || c.why != "" && (!errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), c.why)) {
+			t.Errorf("%s: %v", c.config, err)
+		}
+	}
+	if _, err := planList(t, list("I32", 8)[:2], `{"num_attention_heads": 16, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16}`, Topology{TP: 2}); err != nil {
+		t.Errorf("packed: %v", err)
+	}
+}

@@ -27,7 +27,7 @@ func TestRulesParse(t *testing.T) {
 				}
 				seen[m] = true
 			}
-			for _, name := range append([]string{rule.Parts}, rule.Dims...) {
+			for _, name := range slices.Concat([]string{rule.Parts}, rule.Dims, rule.Head) {
 				if _, ok := r.Numbers[name]; !ok && name != "" {
 					t.Errorf("%v: nothing says what %s is", rule.Modules, name)
 				}
@@ -144,7 +144,7 @@ func TestPublishedFamiliesPlan(t *testing.T) {
 			{name: "self_attn.q_b_proj.weight", dtype: "F8_E4M3", shape: []uint64{128 * 24, 256}}, {name: "self_attn.q_b_proj.weight_scale_inv", dtype: "F32", shape: []uint64{24, 2}},
 			{name: "self_attn.kv_a_proj_with_mqa.weight", dtype: "F8_E4M3", shape: []uint64{192, 512}}, {name: "self_attn.kv_a_proj_with_mqa.weight_scale_inv", dtype: "F32", shape: []uint64{2, 4}},
 			{name: "self_attn.o_proj.weight", dtype: "F8_E4M3", shape: []uint64{512, 2048}}, {name: "self_attn.o_proj.weight_scale_inv", dtype: "F32", shape: []uint64{4, 16}},
-			{name: "mlp.gate.weight", dtype: "BF16", shape: []uint64{8, 512}}, {name: "mlp.gate.e_score_correction_bias", dtype: "F32", shape: []uint64{8}},
+			{name: "mlp.gate.weight", dtype: "BF16", shape: []uint64{1, 512}}, {name: "mlp.gate.e_score_correction_bias", dtype: "F32", shape: []uint64{1}},
 			{name: "mlp.experts.0.down_proj.weight", dtype: "F8_E4M3", shape: []uint64{512, 1024}}, {name: "mlp.experts.0.down_proj.weight_scale_inv", dtype: "F32", shape: []uint64{4, 8}}},
 			[]source{{name: "lm_head.weight", dtype: "BF16", shape: []uint64{1024, 16}}}, []int{1, 2, 4, 8}},
 		"Qwen MoE": {`{"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 16}`, []source{

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// checkWhole looks for what a model lacks that no profile describes: layers that
-// the config counts, modules that all other layers of a kind have, and a head
-// that the config says is not the embedding. Architectures differ by layer, so a
-// module counts as missing only where a single layer lacks it.
+// checkWhole looks for what a model lacks that no profile describes: layers and
+// experts that the config counts, modules that other layers of a kind have, and a
+// head that the config says is not the embedding.
 func (w *walker) checkWhole() error {
 	if w.m.Instance != nil || w.o.Keep != nil || w.c.Single {
 		return nil
@@ -34,25 +33,33 @@ func (w *walker) checkWhole() error {
 	if missing += n; missing > 0 {
 		return fmt.Errorf("%w: %d of %d layers are missing, the first is %d", ErrIncomplete, missing, n, first)
 	}
-	if len(w.unruled()) > 0 {
+	if err := w.checkExperts(); err != nil {
+		return err
+	}
+	if w.standIns() {
 		return nil // what is not known may stand in for what is missing
 	}
-	for _, kind := range layerKinds {
-		if err := lacking(layers, n, kind); err != nil {
-			return err
-		}
+	if err := w.checkModules(layers, n); err != nil {
+		return err
 	}
 	return w.checkHead()
 }
 
-// layerKinds are the groups whose modules come together: a layer has all of
-// them or none.
-var layerKinds = [...][]string{{"attention"}, {"norms"}, {"dense-mlp"}, {"router", "shared-experts", "routed-experts"}, {"attention", "norms"}}
+// standIns reports whether a layer has modules that the rules do not know.
+func (w *walker) standIns() bool {
+	return slices.ContainsFunc(w.unknown, func(u unknown) bool { return u.form.count > 0 && u.form.rule == nil })
+}
 
-// layers gives the modules of each layer with their group, and how many layers
-// there should be. Layers beyond that predict further tokens.
-func (w *walker) layers() (layers map[uint32]map[string]string, n int64) {
-	layers = map[uint32]map[string]string{}
+// isModule says whether a tensor shows that its module is there: scales and
+// biases come and go with the precision, and weights have names of many formats.
+func (f *form) isModule() bool {
+	return f.skip == "" && f.family == nil && f.rule != nil && (f.leaf == leafWeight || f.leaf == "")
+}
+
+// layers gives the modules of each layer, and how many layers there should be.
+// Layers beyond that predict further tokens.
+func (w *walker) layers() (layers map[uint32]map[string]*moduleRule, n int64) {
+	layers = map[uint32]map[string]*moduleRule{}
 	for i := range w.runs {
 		for k := range w.runs[i].pieces {
 			p := &w.runs[i].pieces[k]
@@ -60,12 +67,11 @@ func (w *walker) layers() (layers map[uint32]map[string]string, n int64) {
 				continue
 			}
 			if layers[p.layer] == nil {
-				layers[p.layer] = map[string]string{}
+				layers[p.layer] = map[string]*moduleRule{}
 			}
 			n = max(n, int64(p.layer)+1)
-			leaf := p.form.pattern[len(module(p.form.pattern)):]
-			if w.ruler.Leaves[strings.TrimPrefix(leaf, ".")] == "weight" { // scales and biases come and go with the precision
-				layers[p.layer][module(p.form.pattern)] = p.form.group
+			if p.form.isModule() {
+				layers[p.layer][module(p.form.pattern)] = p.form.rule
 			}
 		}
 	}
@@ -73,40 +79,6 @@ func (w *walker) layers() (layers map[uint32]map[string]string, n int64) {
 		n = counted
 	}
 	return layers, n
-}
-
-// lacking finds a module of some groups that one layer lacks, of all that have
-// any module of them.
-func lacking(layers map[uint32]map[string]string, n int64, groups []string) error {
-	having := map[string][]uint32{}
-	var all []uint32
-	for i := range uint32(n) {
-		some := false
-		for module, group := range layers[i] {
-			if slices.Contains(groups, group) {
-				having[module] = append(having[module], i)
-				some = true
-			}
-		}
-		if some {
-			all = append(all, i)
-		}
-	}
-	var missing []string
-	for module, in := range having {
-		if len(all) < 3 || len(in) != len(all)-1 {
-			continue
-		}
-		at := 0
-		for at < len(in) && in[at] == all[at] {
-			at++
-		}
-		missing = append(missing, fmt.Sprintf("layer %d has no %s, which all others have", all[at], module))
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %s", ErrIncomplete, slices.Min(missing))
 }
 
 // checkHead misses a head that is not the embedding by what the config says.

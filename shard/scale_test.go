@@ -127,6 +127,12 @@ func TestVLLM57108WeightsAndScalesPair(t *testing.T) {
 	without := func(name string) []source {
 		return slices.DeleteFunc(slices.Clone(good), func(s source) bool { return s.name == name })
 	}
+	needless := slices.Clone(good)
+	for i := range needless {
+		if needless[i].name == "model.layers.1.mlp.down_proj.weight" {
+			needless[i].dtype = "BF16"
+		}
+	}
 	turned := mlp(3, "F8_E4M3", "weight", "weight_scale_inv", 1024, 512, []uint64{4, 8}, []uint64{8, 4})
 	flat := mlp(3, "F8_E4M3", "weight", "weight_scale_inv", 1024, 512, []uint64{32}, []uint64{32})
 	wrong := mlp(3, "F8_E4M3", "weight", "weight_scale_inv", 1024, 512, []uint64{600, 300}, []uint64{300, 600})
@@ -145,7 +151,7 @@ func TestVLLM57108WeightsAndScalesPair(t *testing.T) {
 		"good":                     {good, `{}`, ""},
 		"a scale is missing":       {without("model.layers.1.mlp.down_proj.weight_scale_inv"), `{}`, "its scales are not there, in 1 of 3, the first is model.layers.1.mlp.down_proj.weight"},
 		"an expert's scale":        {experts, `{}`, "the first is model.layers.0.mlp.experts.1.down_proj.weight"},
-		"a weight is missing":      {without("model.layers.1.mlp.down_proj.weight"), `{}`, "the first is model.layers.1.mlp.down_proj.weight_scale_inv"},
+		"a weight needs none":      {needless, `{}`, "the first is model.layers.1.mlp.down_proj.weight_scale_inv"},
 		"scales are turned":        {turned, `{}`, "scales [4 8] are not those of F8_E4M3 [1024 512]"},
 		"scales have one axis":     {flat, `{}`, "scales [32] are not those of"},
 		"scales of others":         {wrong, `{}`, "are not those of"},

@@ -144,7 +144,7 @@ func (q *schemes) pair(config *model.Config, path string) (block []int64, ok boo
 func (s *scheme) of(d dtype.Type) (rows, columns int64, ok bool) {
 	bits, pack := int64(d.Bits()), int64(1)
 	switch {
-	case d == dtype.U8 || d == dtype.I32 || d == dtype.U32 || d == dtype.I64:
+	case packs(d):
 		if s.plain || s.bits < 1 || bits%s.bits != 0 {
 			return 0, 0, false
 		}
