@@ -47,6 +47,7 @@ type section struct {
 	size   int64 // indexes
 	parts  int64
 	repeat bool
+	what   string // what the parts are, where they are other than those of the class
 }
 
 // layered says whether the class has a tensor a layer.
@@ -114,6 +115,9 @@ func appendFilled(dst []byte, pattern string, layer, expert, block uint32) []byt
 func ofFamily(f *model.Family, text string, count int, o Options) *class {
 	c := &class{group: f.Group, role: f.Role, tower: f.Tower, axis: f.Axis, stack: f.Stack, parts: f.Parts,
 		what: "heads", repeat: f.Repeat, experts: f.Experts, family: f, scaled: f.ScaleOf != nil}
+	if f.Repeat && f.Parts > 0 {
+		c.what = "key-value heads" // those that ranks beyond their number copy
+	}
 	for _, pattern := range append([]string{f.Pattern}, f.Aliases...) {
 		literal, n, at := slots(pattern)
 		if literal == text && n == count || c.pattern == "" {

@@ -219,7 +219,7 @@ func TestFusedProjectionsAreNeverGuessed(t *testing.T) {
 		{name: "model.layers.0.self_attn.qkv_proj.weight", dtype: "BF16", shape: []uint64{48, 8}},
 		{name: "model.layers.0.mlp.gate_up_proj.weight", dtype: "BF16", shape: []uint64{32, 8}},
 	}
-	config := `{"num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 4}`
+	config := `{"model_type": "phi3", "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 4}`
 	p, err := planList(t, list, config, Topology{TP: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -235,8 +235,9 @@ func TestFusedProjectionsAreNeverGuessed(t *testing.T) {
 	}{
 		"heads of no whole size": {[]source{{name: "model.layers.0.self_attn.qkv_proj.weight", dtype: "BF16", shape: []uint64{50, 8}}}, config, "not heads of one size"},
 		"heads of another size":  {[]source{{name: "model.layers.0.self_attn.qkv_proj.weight", dtype: "BF16", shape: []uint64{24, 8}}}, config, "not heads of 4"},
-		"heads unknown":          {list[:1], `{}`, "heads"},
-		"no config":              {list[:1], ``, "heads"},
+		"heads unknown":          {list[:1], `{"model_type": "phi3"}`, "heads"},
+		"no config":              {list[:1], ``, "nobody says in which order"},
+		"an order nobody knows":  {list[:1], strings.Replace(config, "phi3", "hunyuan", 1), `in which order a model_type "hunyuan" stores`},
 		"a layout nobody knows":  {[]source{{name: "transformer.h.0.attn.c_attn.weight", dtype: "F32", shape: []uint64{8, 24}}}, config, "c_attn"},
 		"packed by columns":      {[]source{{name: "model.layers.0.self_attn.q_proj.qweight", dtype: "I32", shape: []uint64{8, 4}}}, config, "qweight"},
 	} {
@@ -322,6 +323,29 @@ func TestSafetensors442EmptyAndScalarTensors(t *testing.T) {
 		}
 		if len(held) != len(list) {
 			t.Errorf("%v: ranks hold %d of %d tensors", top, len(held), len(list))
+		}
+	}
+}
+
+// The config says untied and no shard has a head is an error; where it says
+// nothing the assumption is told. Layers beyond the config's are told too.
+func TestQwen3VLEmbedding89WhichHeadIsAssumed(t *testing.T) {
+	m := plain{layers: 2, hidden: 32, heads: 2, kv: 2, dim: 2, inner: 32, vocab: 8}
+	all, _ := m.tensors()
+	list := slices.DeleteFunc(slices.Clone(all), func(s source) bool { return s.name == "lm_head.weight" })
+	for _, c := range []struct {
+		list         []source
+		config, note string
+	}{
+		{list, ``, "true is assumed, the embedding serves as head"},
+		{list, `, "tie_word_embeddings": true`, ""},
+		{list, `, "architectures": ["SomeModel"]`, ""},
+		{all, ``, ""},
+		{all, `, "num_hidden_layers": 1`, "1 layer lies beyond the 1 that the config counts"},
+	} {
+		p, err := planList(t, c.list, strings.TrimSuffix(m.config(), "}")+c.config+"}", Topology{TP: 2})
+		if err != nil || len(p.Notes) != min(1, len(c.note)) || c.note != "" && !strings.Contains(p.Notes[0], c.note) {
+			t.Errorf("%s: %v, %+v", c.config, err, p)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func New(c *checkpoint.Checkpoint, m *Model, t Topology, o Options) (*Plan, erro
 	if err := w.checkWhole(); err != nil {
 		return nil, err
 	}
-	var notes []string
+	notes := w.observed()
 	if list := w.unruled(); len(list) > 0 {
 		if t != (Topology{1, 1, 1}) {
 			return nil, &UnknownError{list}

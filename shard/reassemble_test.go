@@ -42,7 +42,11 @@ func drawPlain(t *rapid.T) plain {
 }
 
 func (m plain) config() string {
-	return fmt.Sprintf(`{"model_type": "some", "num_attention_heads": %d, "num_key_value_heads": %d, "head_dim": %d}`, m.heads, m.kv, m.dim)
+	kind := "some"
+	if m.fused && !m.mla {
+		kind = "phi3" // known to store queries, keys and values in this order
+	}
+	return fmt.Sprintf(`{"model_type": %q, "num_attention_heads": %d, "num_key_value_heads": %d, "head_dim": %d}`, kind, m.heads, m.kv, m.dim)
 }
 
 // piece of a test: how a tensor is cut, by a rule that this test writes out.

@@ -57,6 +57,7 @@ type moduleRule struct {
 	Dims     []string      `json:"dims"`     // the rule holds for this shape alone
 	Each     string        `json:"each"`     // indexes of a part, where the config says so
 	Head     []string      `json:"head"`     // the same as a sum, where the config says all of it
+	Of       []string      `json:"of"`       // model types that are known to store the sections in this order
 	Optional bool          `json:"optional"` // layers of a kind may differ in it
 	Shared   bool          `json:"shared"`   // layers may use that of others
 }
@@ -80,6 +81,7 @@ type ruler struct {
 	numbers map[string]int64  // what the config says; absent where it does not
 	faults  map[string]string // of numbers that the config has and that are none
 	seen    map[string]bool   // what the config says, zero too
+	types   []string          // model types of the config
 }
 
 func newRuler(config *model.Config) (*ruler, error) {
@@ -87,12 +89,16 @@ func newRuler(config *model.Config) (*ruler, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &ruler{loaded, map[string]int64{}, map[string]string{}, map[string]bool{}}
+	r := &ruler{loaded, map[string]int64{}, map[string]string{}, map[string]bool{}, nil}
 	if config == nil {
 		return r, nil
 	}
 	for name, n := range r.Numbers {
 		r.read(config, name, n)
+	}
+	for _, section := range r.Sections {
+		v, _ := config.Lookup(strings.TrimPrefix(section+".model_type", "."))
+		r.types = append(r.types, v.Strings()...)
 	}
 	for name, n := range r.Numbers {
 		if _, ok := r.numbers[name]; !ok && r.faults[name] == "" {
@@ -329,12 +335,15 @@ func (r *ruler) sections(c *class, rule *moduleRule, size int64) string {
 		return ""
 	}
 	sum := int64(0)
+	if len(rule.Of) > 0 && !slices.ContainsFunc(rule.Of, func(t string) bool { return slices.Contains(r.types, t) }) {
+		return fmt.Sprintf("fused, and nobody says in which order a model_type %q stores its queries, keys and values", strings.Join(r.types, ", "))
+	}
 	for _, s := range rule.Sections {
 		parts, reason := r.number(s.Parts)
 		if reason != "" {
 			return reason
 		}
-		c.sections = append(c.sections, section{parts: parts, repeat: s.Repeat})
+		c.sections = append(c.sections, section{parts: parts, repeat: s.Repeat, what: r.Numbers[s.Parts].What})
 		sum += parts
 	}
 	if len(rule.Sections) == 0 {

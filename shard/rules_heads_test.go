@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"ckpt/model"
 )
 
 // Counts of heads that the config gets wrong, or that a default would stand in
@@ -34,7 +36,7 @@ func TestHeadsAreNeverGuessed(t *testing.T) {
 		{`"num_attention_heads": 8, "num_key_value_heads": 4, "hidden_size": 32`, "heads of"},
 	} {
 		for i, l := range [][]source{apart, fused} {
-			_, err := planList(t, l, "{"+c.config+"}", Topology{TP: 2})
+			_, err := planList(t, l, `{"model_type": "phi3", `+c.config+"}", Topology{TP: 2})
 			name := fmt.Sprint(c.config, " ", []string{"apart", "fused"}[i])
 			switch {
 			case c.why == "" && err != nil:
@@ -77,5 +79,19 @@ func TestLatentHeadsAreNotCut(t *testing.T) {
 	}
 	if _, err := planList(t, list("I32", 8)[:2], `{"num_attention_heads": 16, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16}`, Topology{TP: 2}); err != nil {
 		t.Errorf("packed: %v", err)
+	}
+}
+
+// Refusals of fused projections, and of a profile's, speak of the heads that do
+// not divide.
+func TestRefusalsNameTheirHeads(t *testing.T) {
+	fused := []source{{name: "model.layers.0.self_attn.qkv_proj.weight", dtype: "BF16", shape: []uint64{60 * 4, 32}}}
+	_, err := planList(t, fused, `{"model_type": "phi3", "num_attention_heads": 40, "num_key_value_heads": 10, "head_dim": 4}`, Topology{TP: 4})
+	if !errors.Is(err, ErrSplit) || !strings.Contains(err.Error(), "4 ranks") && !strings.Contains(err.Error(), "10 key-value heads do not divide by 4") {
+		t.Errorf("%v", err)
+	}
+	c := ofFamily(&model.Family{Pattern: "layers.{i}.k_proj.weight", Parts: 8, Repeat: true}, "", 0, Options{})
+	if c.what != "key-value heads" {
+		t.Errorf("%+v", c)
 	}
 }

@@ -151,7 +151,7 @@ func TestPublishedFamiliesPlan(t *testing.T) {
 			{name: "self_attn.q_norm.weight", dtype: "BF16", shape: []uint64{16}}, {name: "self_attn.v_proj.weight", dtype: "BF16", shape: []uint64{64, 32}},
 			{name: "mlp.experts.0.gate_proj.weight", dtype: "BF16", shape: []uint64{24, 32}}, {name: "mlp.experts.1.gate_proj.weight", dtype: "BF16", shape: []uint64{24, 32}},
 			{name: "mlp.shared_expert_gate.weight", dtype: "BF16", shape: []uint64{1, 32}}}, nil, []int{1, 2, 4, 8}},
-		"Phi, fused": {`{"num_attention_heads": 8, "num_key_value_heads": 8, "hidden_size": 32}`, []source{
+		"Phi, fused": {`{"model_type": "phi3", "num_attention_heads": 8, "num_key_value_heads": 8, "hidden_size": 32}`, []source{
 			{name: "self_attn.qkv_proj.weight", dtype: "BF16", shape: []uint64{96, 32}}, {name: "mlp.gate_up_proj.weight", dtype: "BF16", shape: []uint64{96, 32}},
 			{name: "mlp.down_proj.weight", dtype: "BF16", shape: []uint64{32, 48}}}, nil, []int{1, 2, 4, 8}},
 	} {

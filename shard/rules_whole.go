@@ -83,28 +83,62 @@ func (w *walker) layers() (layers map[uint32]map[string]*moduleRule, n int64) {
 
 // checkHead misses a head that is not the embedding by what the config says.
 func (w *walker) checkHead() error {
+	if tied, said := w.tied(); w.headless() && said && !tied {
+		return fmt.Errorf("%w: there is no head, and tie_word_embeddings of the config is false", ErrIncomplete)
+	}
+	return nil
+}
+
+// headless says whether a model that generates text has an embedding and no head.
+func (w *walker) headless() bool {
 	has := func(role string) bool {
 		return slices.ContainsFunc(w.forms, func(f *form) bool { return f.role == role && f.count > 0 })
 	}
 	if w.m.Config == nil || has(roleHead) || !has(roleEmbedding) {
-		return nil
+		return false
 	}
-	apart := false
+	v, ok := w.m.Config.Lookup("architectures")
+	return !ok || slices.ContainsFunc(v.Strings(), generates) // others embed or classify
+}
+
+// tied is what the config says of head and embedding, if anything; one section
+// that ties them does.
+func (w *walker) tied() (tied, said bool) {
 	for _, section := range w.ruler.Sections {
 		v, _ := w.m.Config.Lookup(strings.TrimPrefix(section+".tie_word_embeddings", "."))
-		tied, ok := v.Bool()
-		if ok && tied {
-			return nil
+		yes, ok := v.Bool()
+		tied, said = tied || ok && yes, said || ok
+	}
+	return tied, said
+}
+
+// observed notes what was assumed of a whole model, and what it has beyond its
+// config.
+func (w *walker) observed() []string {
+	var notes []string
+	if w.o.Keep != nil || w.c.Single {
+		return nil
+	}
+	if _, said := w.tied(); !said && w.headless() {
+		notes = append(notes, "there is no head, and the config does not say tie_word_embeddings: true is assumed, the embedding serves as head")
+	}
+	if n := w.ruler.numbers["layers"]; n > 0 && w.m.Instance == nil {
+		layers, _ := w.layers()
+		more := 0
+		for i, modules := range layers {
+			draft := false
+			for _, r := range modules {
+				draft = draft || r.Group == "nextn"
+			}
+			if int64(i) >= n && !draft {
+				more++
+			}
 		}
-		apart = apart || ok
+		if more > 0 {
+			notes = append(notes, fmt.Sprintf("%s beyond the %d that the config counts", plural(more, "layer lies", "layers lie"), n))
+		}
 	}
-	if v, ok := w.m.Config.Lookup("architectures"); ok && !slices.ContainsFunc(v.Strings(), generates) {
-		return nil // models that embed or classify have no head
-	}
-	if apart {
-		return fmt.Errorf("%w: there is no head, and tie_word_embeddings of the config is false", ErrIncomplete)
-	}
-	return nil
+	return notes
 }
 
 func generates(architecture string) bool {

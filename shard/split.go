@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -55,14 +56,14 @@ func (f *form) split(n int64) (spans []span, reason string) {
 	size := int64(f.shape[f.axis])
 	sections := f.sections
 	if sections == nil {
-		s := section{size, f.parts, f.repeat}
+		s := section{size, f.parts, f.repeat, ""}
 		if f.scaled && s.parts > 0 {
 			s.parts = gcd(s.parts, size) // a group may span several heads
 		}
 		sections = []section{s}
 	}
 	for _, s := range sections {
-		if spans, reason = divide(spans, s, n, f.unit()); reason != "" {
+		if spans, reason = divide(spans, s, n, cmp.Or(s.what, f.unit())); reason != "" {
 			return nil, reason
 		}
 	}
