@@ -37,7 +37,9 @@ type bench struct {
 }
 
 // Benchmark measures the kernels of every implementation, a copy of the same
-// bytes in turns with each, and reports every result as it comes.
+// bytes in turns with each, and reports every result as it comes. A run takes a
+// part of the memory, and the next run, whatever it measures, the next part: it is
+// over before a scheduler looks, and finds nothing of its part in the caches.
 func Benchmark(ctx context.Context, opts BenchOptions, report func(BenchResult)) error {
 	if opts.Bytes == 0 {
 		opts.Bytes = 64 << 20
@@ -60,6 +62,14 @@ func Benchmark(ctx context.Context, opts BenchOptions, report func(BenchResult))
 	return nil
 }
 
+// A contender is one line of the result: what it does with the numbers between
+// two places in the memory, in bytes.
+type contender struct {
+	BenchResult
+	run  func(at, end int) error
+	best time.Duration
+}
+
 // format measures one format both ways.
 func (b *bench) format(ctx context.Context, f Format, t dtype.Type) error {
 	e, err := NewEncoder(DefaultScheme(f), f, t, EncodeOptions{})
@@ -73,61 +83,89 @@ func (b *bench) format(ctx context.Context, f Format, t dtype.Type) error {
 	likeWeights(b.src, t)
 	k := len(b.src) / e.size
 	codes, scales := make([]byte, f.CodeBytes(k)), make([]byte, f.ScaleBytes(k))
-	for _, name := range Implementations() {
+	if _, err := e.Encode(codes, scales, b.src, 1, k); err != nil {
+		return err
+	}
+	part := func(at, end int) (c, s []byte, n int) { // of the numbers in these bytes
+		at, end = at/e.size, end/e.size
+		return codes[f.CodeBytes(at):f.CodeBytes(end)], scales[f.ScaleBytes(at):f.ScaleBytes(end)], end - at
+	}
+	for i, name := range Implementations() {
 		e, _ := e.With(name) // every listed implementation exists
 		d, _ := d.With(name)
-		if name != e.Implementation() && name != d.Implementation() {
-			continue
-		}
-		for _, workers := range []int{1, b.opts.Workers} {
-			if workers > 1 && name != Implementations()[0] {
-				continue
-			}
-			var failed error
-			err := b.run(ctx, t.String()+" → "+f.String(), name, workers, func() {
-				if _, err := e.EncodeParallel(codes, scales, b.src, 1, k, workers); err != nil {
-					failed = err
-				}
-			})
-			if err == nil {
-				err = failed
-			}
-			if err != nil {
+		encode := func(workers int) *contender {
+			return &contender{BenchResult{Work: t.String() + " → " + f.String(), Implementation: name, Workers: workers}, func(at, end int) error {
+				c, s, n := part(at, end)
+				_, err := e.EncodeParallel(c, s, b.src[at:end], 1, n, workers)
 				return err
-			}
-			if b.opts.Workers == 1 {
-				break
+			}, 0}
+		}
+		var all []*contender
+		if name == e.Implementation() {
+			all = append(all, encode(1))
+			if i == 0 && b.opts.Workers > 1 {
+				all = append(all, encode(b.opts.Workers))
 			}
 		}
-		if err := b.run(ctx, f.String()+" → "+t.String(), name, 1, func() {
-			_ = d.Decode(b.dst, codes, scales, 1, k) // the lengths are right
-		}); err != nil {
+		if name == d.Implementation() {
+			all = append(all, &contender{BenchResult{Work: f.String() + " → " + t.String(), Implementation: name, Workers: 1}, func(at, end int) error {
+				c, s, n := part(at, end)
+				return d.Decode(b.dst[at:end], c, s, 1, n)
+			}, 0})
+		}
+		if err := b.measure(ctx, name, all); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// run measures f and a copy in turns.
-func (b *bench) run(ctx context.Context, work, name string, workers int, f func()) error {
-	r := BenchResult{Work: work, Implementation: name, Workers: workers}
-	best, copied := time.Duration(1<<62), time.Duration(1<<62)
-	for begin := time.Now(); r.Runs < 3 || time.Since(begin) < b.opts.Time; r.Runs++ {
+// measure runs a copy and each of all in turns.
+func (b *bench) measure(ctx context.Context, name string, all []*contender) error {
+	window := max(8, 4*b.opts.Workers) << 20
+	if name == Reference {
+		window = 1 << 20
+	}
+	window = min(window, len(b.src))
+	at := 0
+	timed := func(best *time.Duration, run func(at, end int) error) error {
+		if at+window > len(b.src) {
+			at = 0
+		}
+		start := time.Now()
+		err := run(at, at+window)
+		if took := time.Since(start); *best == 0 || took < *best {
+			*best = took
+		}
+		at += window
+		return err
+	}
+	var copied time.Duration
+	runs := 0
+	for begin := time.Now(); runs < 3 || time.Since(begin) < b.opts.Time*time.Duration(len(all)); runs++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		start := time.Now()
-		f()
-		best = min(best, time.Since(start))
-		start = time.Now()
-		for at := 0; at < len(b.src); at += 1 << 20 {
-			copy(b.dst[at:at+1<<20], b.src[at:at+1<<20])
+		_ = timed(&copied, b.copy) // it returns nil
+		for _, c := range all {
+			if err := timed(&c.best, c.run); err != nil {
+				return err
+			}
 		}
-		copied = min(copied, time.Since(start))
 	}
-	r.GBps = float64(len(b.src)) / best.Seconds() / 1e9
-	r.Copy = float64(len(b.src)) / copied.Seconds() / 1e9
-	b.report(r)
+	for _, c := range all {
+		c.GBps = float64(window) / c.best.Seconds() / 1e9
+		c.Copy = float64(window) / copied.Seconds() / 1e9
+		c.Runs = runs
+		b.report(c.BenchResult)
+	}
+	return nil
+}
+
+func (b *bench) copy(at, end int) error {
+	for ; at < end; at += 1 << 20 {
+		copy(b.dst[at:at+1<<20], b.src[at:at+1<<20])
+	}
 	return nil
 }
 

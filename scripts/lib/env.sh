@@ -52,3 +52,33 @@ device_runtimes() {
 	{ $apt update && DEBIAN_FRONTEND=noninteractive $apt install -y --no-install-recommends ocl-icd-libopencl1 pocl-opencl-icd libamdhip64-5; } \
 		>/dev/null 2>&1 || echo "no device runtimes: apt-get could not install them" >&2
 }
+
+LLAMA_VERSION=0.3.36 # of llama-cpp-python, which carries llama.cpp 0c1e57098
+
+# ggml_build NAME "FLAGS" FILE ... prints the path of NAME: the files and ggml's
+# quantizers, from the source distribution of llama-cpp-python, made by gcc with
+# these flags. The sources are fetched once, and NAME is built once for each
+# compiler, flags and content of the files.
+ggml_build() {
+	local name=$1 flags=$2 source=$CACHE/llama-cpp-python-$LLAMA_VERSION dir
+	shift 2
+	if [ ! -e "$source/complete" ]; then
+		rm -rf "$source"
+		mkdir -p "$source"
+		python3 -m pip download --quiet --disable-pip-version-check --no-deps \
+			--no-binary llama-cpp-python "llama-cpp-python==$LLAMA_VERSION" -d "$source" >&2
+		tar -xzf "$source"/llama_cpp_python-*.tar.gz -C "$source" --strip-components=1 --wildcards '*/vendor/llama.cpp/ggml/*'
+		rm "$source"/llama_cpp_python-*.tar.gz
+		touch "$source/complete"
+	fi
+	dir=$CACHE/ggml-$( (cat "$@"; gcc --version | head -n 1; echo "$LLAMA_VERSION $name $flags") | sha256sum | cut -c1-16)
+	if [ ! -e "$dir/complete" ]; then
+		rm -rf "$dir"
+		mkdir -p "$dir"
+		# shellcheck disable=SC2086
+		gcc $flags -I"$source/vendor/llama.cpp/ggml/include" -I"$source/vendor/llama.cpp/ggml/src" -o "$dir/$name" \
+			"$source/vendor/llama.cpp/ggml/src/ggml-quants.c" "$@" -lm >&2
+		touch "$dir/complete"
+	fi
+	echo "$dir/$name"
+}
