@@ -41,7 +41,7 @@ func New(c *checkpoint.Checkpoint, m *Model, t Topology, o Options) (*Plan, erro
 		if t != (Topology{1, 1, 1}) {
 			return nil, &UnknownError{list}
 		}
-		notes = append(notes, fmt.Sprintf("no rule knows %s; on one rank they stay as they are", plural(len(list), "family", "families")))
+		notes = append(notes, unruledNote(list))
 	}
 	if err := checkSplit(w.forms, t); err != nil {
 		return nil, err

@@ -122,7 +122,7 @@ func (w *walker) observed() []string {
 	if _, said := w.tied(); !said && w.headless() {
 		notes = append(notes, "there is no head, and the config does not say tie_word_embeddings: true is assumed, the embedding serves as head")
 	}
-	if n := w.ruler.numbers["layers"]; n > 0 && w.m.Instance == nil {
+	if n := w.ruler.numbers["layers"]; n > 0 {
 		layers, _ := w.layers()
 		more := 0
 		for i, modules := range layers {

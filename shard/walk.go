@@ -243,6 +243,16 @@ func (w *walker) unruled() []Refusal {
 	return list
 }
 
+// unruledNote says what became of tensors that no rule splits, with a reason where
+// there is one.
+func unruledNote(list []Refusal) string {
+	note := fmt.Sprintf("no rule knows %s; on one rank they stay as they are", plural(len(list), "family", "families"))
+	if i := slices.IndexFunc(list, func(r Refusal) bool { return r.Reason != "" }); i >= 0 {
+		note += fmt.Sprintf(": %s (%s)", list[i].Pattern, list[i].Reason)
+	}
+	return note
+}
+
 // nothing says why no tensor is left.
 func (w *walker) nothing() error {
 	e := &NothingError{}
