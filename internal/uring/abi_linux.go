@@ -6,11 +6,14 @@ const (
 	setupSingleIssuer = 1 << 12 // Linux 6.0
 	setupDeferTaskrun = 1 << 13 // Linux 6.1
 	setupCoopTaskrun  = 1 << 8  // Linux 5.19
+	setupTaskrunFlag  = 1 << 9  // Linux 5.19
 
 	featSingleMmap = 1 << 0 // Linux 5.4
 	featNoDrop     = 1 << 1 // Linux 5.5
 
 	enterGetEvents = 1 << 0
+
+	sqTaskrun = 1 << 2 // with setupTaskrunFlag: completions wait for enterGetEvents
 
 	registerBuffers     = 0
 	registerFiles       = 2

@@ -26,6 +26,7 @@ type Ring struct {
 	cqes  []cqe
 
 	sqHead, sqTail *uint32
+	sqFlags        *uint32 // written by the kernel
 	cqHead, cqTail *uint32
 	sqMask, cqMask uint32
 
@@ -96,11 +97,17 @@ func (r *Ring) Submit() error { return r.enter(0) }
 
 // Wait starts what is queued and blocks until so many completions are there.
 func (r *Ring) Wait(n int) error {
-	if r.fd >= 0 && r.ready() >= n && r.queued() == 0 {
+	if r.fd >= 0 && r.ready() >= n && r.queued() == 0 && !r.deferred() {
 		return nil
 	}
 	return r.enter(min(n, r.inflight))
 }
+
+// deferred says whether completions wait until the kernel is asked for them. It
+// must be even where others are there already: reads of what lies in the page
+// cache, or of holes, are complete when they are submitted, and keep the queue
+// from ever being empty.
+func (r *Ring) deferred() bool { return atomic.LoadUint32(r.sqFlags)&sqTaskrun != 0 }
 
 func (r *Ring) queued() int { return int(*r.sqTail - atomic.LoadUint32(r.sqHead)) }
 
@@ -114,14 +121,14 @@ func (r *Ring) enter(n int) error {
 	if r.fd < 0 {
 		return os.ErrClosed
 	}
-	var flags uintptr
-	if n > 0 {
-		flags = enterGetEvents
-	}
 	for tries := 0; ; {
-		queued := r.queued()
-		if queued == 0 && (n == 0 || r.ready() >= n) {
+		queued, deferred := r.queued(), r.deferred()
+		if queued == 0 && (n == 0 || r.ready() >= n) && !deferred {
 			return nil
+		}
+		var flags uintptr
+		if n > 0 || deferred {
+			flags = enterGetEvents
 		}
 		_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(queued), uintptr(n), flags, 0, 0)
 		switch errno {

@@ -112,6 +112,56 @@ func readBy(t *testing.T, r *Ring, f *os.File, mem []byte) {
 	}
 }
 
+// Reads that are complete when they are submitted leave none behind that completes
+// later, however many of them there are.
+func TestNoneStarves(t *testing.T) {
+	defer func(all []uint32) { modes = all }(modes)
+	for _, mode := range modes {
+		modes = []uint32{mode}
+		r, f := newRing(t, 4), pipe(t)
+		cached, _ := random(t, 4096)
+		const late = 99
+		if err := r.Read(Request{FD: f[0], Buf: make([]byte, 1), ID: late}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Submit(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.Write(f[1], []byte{1}); err != nil {
+			t.Fatal(err)
+		}
+		buf, came := make([]byte, 4096), false
+		for i := 0; i < 100 && !came; i++ {
+			if err := r.Read(Request{FD: int(cached.Fd()), Buf: buf}); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(r.Submit(), r.Wait(1)); err != nil {
+				t.Fatal(err)
+			}
+			for id, _, ok := r.Pop(); ok; id, _, ok = r.Pop() {
+				came = came || id == late
+			}
+		}
+		if !came {
+			t.Errorf("mode %q: 100 reads overtook one that was complete", r.Mode())
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// pipe gives two descriptors that block.
+func pipe(t *testing.T) [2]int {
+	t.Helper()
+	var f [2]int
+	if err := unix.Pipe2(f[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(f[0]); unix.Close(f[1]) })
+	return f
+}
+
 // Close waits: what is read after it would overwrite memory that others have.
 func TestCloseWaits(t *testing.T) {
 	f, data := random(t, 1<<20)

@@ -13,8 +13,8 @@ import (
 // one thread that uses the ring asks for them, and nowhere else. Older kernels
 // answer EINVAL to what they do not know.
 var modes = []uint32{
-	setupSingleIssuer | setupDeferTaskrun, // Linux 6.1
-	setupCoopTaskrun,                      // Linux 5.19
+	setupSingleIssuer | setupDeferTaskrun | setupTaskrunFlag, // Linux 6.1
+	setupCoopTaskrun | setupTaskrunFlag,                      // Linux 5.19
 	0,
 }
 
@@ -109,6 +109,7 @@ func (r *Ring) mapRings(p *params) (err error) {
 	r.sqes = unsafe.Slice((*sqe)(unsafe.Pointer(unsafe.SliceData(entries))), p.SQEntries)
 	r.cqes = unsafe.Slice((*cqe)(unsafe.Pointer(&r.rings[p.CQ.CQEs])), p.CQEntries)
 	r.sqHead, r.sqTail, r.sqMask = r.number(p.SQ.Head), r.number(p.SQ.Tail), *r.number(p.SQ.Mask)
+	r.sqFlags = r.number(p.SQ.Flags)
 	r.cqHead, r.cqTail, r.cqMask = r.number(p.CQ.Head), r.number(p.CQ.Tail), *r.number(p.CQ.Mask)
 	// The kernel takes entries by a list of their places; they are used in turn.
 	array := unsafe.Slice(r.number(p.SQ.Array), p.SQEntries)
