@@ -64,7 +64,7 @@ func TestBombs(t *testing.T) {
 
 // What fits the bounds and is as large as can be takes no gigabytes either.
 func TestLargestLists(t *testing.T) {
-	text := `{"schema":"ckpt.plan/v1","families":[{}` + strings.Repeat(",{}", maxList-1) + `],"notes":[""` + strings.Repeat(`,""`, maxValues-1) +
+	text := `{"schema":"ckpt.plan/v1","layout":"engine","a_log":"stored","families":[{}` + strings.Repeat(",{}", maxList-1) + `],"notes":[""` + strings.Repeat(`,""`, maxValues-1) +
 		`],"program":{"templates":[{"outputs":[{}` + strings.Repeat(",{}", maxList-1) + `]},{"outputs":[{}` + strings.Repeat(",{}", maxList-1) + `]}]}}`
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
