@@ -2,6 +2,7 @@ package quant
 
 import (
 	"bytes"
+	"sync"
 
 	"ckpt/dtype"
 	"ckpt/quant/internal/kernel"
@@ -64,13 +65,20 @@ func fastEncoder(e *Encoder, s *kernel.Set) encodeKernel {
 	}
 }
 
+// words holds wideBlocks as bf16. Kernels are called by their address, so what
+// they get lies on the heap: it is used again.
+type words [wideBlocks * 2 * kernel.Block]byte
+
+var rooms = sync.Pool{New: func() any { return new(words) }}
+
 // narrowed puts narrowing before an encoder; the numbers are at most wideBlocks.
 func narrowed(narrow func(dst, src []byte), run encodeKernelFunc) encodeKernelFunc {
 	return func(codes, scales, src []byte, r *kernel.Rule) kernel.Counts {
-		var room [wideBlocks * 2 * kernel.Block]byte
-		words := room[:len(scales)*2*kernel.Block]
-		narrow(words, src)
-		return run(codes, scales, words, r)
+		room := rooms.Get().(*words)
+		defer rooms.Put(room)
+		bf16 := room[:len(scales)*2*kernel.Block]
+		narrow(bf16, src)
+		return run(codes, scales, bf16, r)
 	}
 }
 
@@ -210,7 +218,8 @@ func (d *Decoder) one(dst, codes, scale []byte) {
 
 func widened(widen func(dst, src []byte), run decodeKernelFunc) decodeKernelFunc {
 	return func(dst, codes, scales []byte) int {
-		var room [wideBlocks * 2 * kernel.Block]byte
+		room := rooms.Get().(*words)
+		defer rooms.Put(room)
 		n := run(room[:len(scales)*2*kernel.Block], codes, scales)
 		widen(dst, room[:n*2*kernel.Block])
 		return n

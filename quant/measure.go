@@ -111,7 +111,7 @@ type meter struct {
 	source  dtype.Type
 	size    int
 	decoder *Decoder
-	limits  [256]float32 // the largest finite magnitude under each scale byte
+	limits  [256]uint32 // the bits of the largest finite magnitude under each scale byte
 	set     *kernel.Set
 }
 
@@ -126,7 +126,8 @@ func newMeter(f Format, opts DecodeOptions, source dtype.Type) (*meter, error) {
 	}
 	m := &meter{format: f, source: source, size: size, decoder: d, set: implementations()[0]}
 	for b := range m.limits {
-		m.limits[b] = float32(float64(f.Element().Max()) * math.Abs(d.scale(byte(b))))
+		limit := float32(float64(f.Element().Max()) * math.Abs(d.scale(byte(b))))
+		m.limits[b] = math.Float32bits(limit) &^ (1 << 31) // NaN has none above it
 	}
 	return m, nil
 }
@@ -141,15 +142,38 @@ func (m *meter) check(src, codes, scales []byte, rows, k int) error {
 func (m *meter) piece(sum *Measure, src, codes, scales []byte) {
 	f := m.format
 	per, in, out := chunkElements/f.Block(), f.CodeBytes(f.Block()), f.Block()*m.size
-	var x, y [chunkElements]float32
+	w := new(workspace)
+	for at := 0; at < len(scales); at += per {
+		end := min(at+per, len(scales))
+		m.chunk(sum, w, src[at*out:end*out], codes[at*in:end*in], scales[at:end])
+	}
+}
+
+// stepElements is the part of a chunk that stays in the first-level cache.
+const stepElements = 2048
+
+// workspace is one step's originals and what became of them.
+type workspace struct{ x, y [stepElements]float32 }
+
+func (m *meter) chunk(sum *Measure, w *workspace, src, codes, scales []byte) {
+	f := m.format
+	per, in, out := stepElements/f.Block(), f.CodeBytes(f.Block()), f.Block()*m.size
+	var s kernel.Sums
 	for at := 0; at < len(scales); at += per {
 		end := min(at+per, len(scales))
 		n := (end - at) * f.Block()
-		m.load(x[:n], src[at*out:end*out])
+		x, y := w.x[:n], w.y[:n]
+		m.load(x, src[at*out:end*out])
 		// the lengths are right: the error is nil
-		_ = m.decoder.Decode(kernel.Bytes(y[:n]), codes[at*in:end*in], scales[at:end], 1, n)
-		m.chunk(sum, x[:n], y[:n], scales[at:end])
+		_ = m.decoder.Decode(kernel.Bytes(y), codes[at*in:end*in], scales[at:end], 1, n)
+		m.step(sum, &s, x, y, scales[at:end])
 	}
+	sum.XX += kernel.Total(&s.XX)
+	sum.YY += kernel.Total(&s.YY)
+	sum.XY += kernel.Total(&s.XY)
+	sum.EE += kernel.Total(&s.EE)
+	sum.AbsE += kernel.Total(&s.AbsE)
+	sum.MaxE = max(sum.MaxE, kernel.Max(&s.MaxE))
 }
 
 func (m *meter) load(x []float32, src []byte) {
@@ -163,60 +187,42 @@ func (m *meter) load(x []float32, src []byte) {
 	}
 }
 
-func (m *meter) chunk(sum *Measure, x, y []float32, scales []byte) {
-	block := m.format.Block()
-	for i, s := range scales {
-		sum.Scales[s]++
-		v := x[i*block:][:block]
-		switch largest := largestBits(v); {
-		case largest == 0:
-			sum.ZeroBlocks++
-		case largest > math.Float32bits(m.limits[s]):
-			sum.Clipped += beyond(v, m.limits[s])
-		}
+// step adds to sum what is counted and to s what is added up.
+func (m *meter) step(sum *Measure, s *kernel.Sums, x, y []float32, scales []byte) {
+	var limits [stepElements / 16]uint32
+	for i, b := range scales {
+		sum.Scales[b]++
+		limits[i] = m.limits[b]
 	}
 	sum.Elements += int64(len(x))
 	sum.Blocks += int64(len(scales))
-	var s kernel.Sums
-	m.set.Errors(&s, x, y)
+	clipped, zeros := m.set.Beyond(limits[:len(scales)], x)
+	sum.ZeroBlocks += int64(zeros)
+	before := *s
+	m.set.Errors(s, x, y)
 	if total := kernel.Total(&s.XX) + kernel.Total(&s.YY) + kernel.Total(&s.EE); total-total != 0 {
-		sum.NonFinite += dropNonFinite(x, y)
-		s = kernel.Sums{}
-		m.set.Errors(&s, x, y)
+		lost, above := dropNonFinite(x, y, limits[:len(scales)])
+		sum.NonFinite += lost
+		clipped -= above
+		*s = before
+		m.set.Errors(s, x, y)
 	}
-	sum.XX += kernel.Total(&s.XX)
-	sum.YY += kernel.Total(&s.YY)
-	sum.XY += kernel.Total(&s.XY)
-	sum.EE += kernel.Total(&s.EE)
-	sum.AbsE += kernel.Total(&s.AbsE)
-	sum.MaxE = max(sum.MaxE, kernel.Max(&s.MaxE))
+	sum.Clipped += int64(clipped)
 }
 
-func largestBits(x []float32) (m uint32) {
-	for _, v := range x {
-		m = max(m, math.Float32bits(v)&^(1<<31))
-	}
-	return m
-}
-
-// beyond counts finite elements above limit; NaN, the limit of a scale that is
-// NaN, has none above it.
-func beyond(x []float32, limit float32) (n int64) {
-	for _, v := range x {
-		if a := abs(v); a > limit && a <= math.MaxFloat32 {
-			n++
-		}
-	}
-	return n
-}
-
-// dropNonFinite makes pairs with NaN or infinity zero and counts them.
-func dropNonFinite(x, y []float32) (n int64) {
+// dropNonFinite makes pairs with NaN or infinity zero and counts them, and of
+// those of x what is above the limit of its block.
+func dropNonFinite(x, y []float32, limits []uint32) (n int64, above int) {
+	block := len(x) / len(limits)
 	for i := range x {
-		if x[i]-x[i] != 0 || y[i]-y[i] != 0 {
-			x[i], y[i] = 0, 0
-			n++
+		if x[i]-x[i] == 0 && y[i]-y[i] == 0 {
+			continue
 		}
+		if b := math.Float32bits(x[i]) &^ (1 << 31); b >= 0x7F800000 && b > limits[i/block] {
+			above++
+		}
+		x[i], y[i] = 0, 0
+		n++
 	}
-	return n
+	return n, above
 }

@@ -96,6 +96,57 @@ func checkMeasure(t *testing.T, m *Measure, f Format, source dtype.Type, src, co
 	}
 }
 
+// The sums are, bit for bit, those of float64 in the order that is documented:
+// four lanes over each chunk, the chunks in order.
+func TestMeasureBits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 32))
+	for _, f := range []Format{MXFP4, MXFP8E5M2} {
+		src := randomBits(rng, dtype.F32, 0, 3*measurePiece*chunkElements/32+1234)
+		for i := range 100 { // some that leave the sums
+			binary.LittleEndian.PutUint32(src[4*(i*9973%(len(src)/4)):], 0x7F800000|rng.Uint32())
+		}
+		codes, scales, k := encoded(t, f, dtype.F32, src, NaNBlock)
+		m, err := MeasureBlocks(f, DecodeOptions{}, dtype.F32, src, codes, scales, 1, k, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := NewDecoder(f, dtype.F32, DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		y := make([]byte, 4*k)
+		if err := d.Decode(y, codes, scales, 1, k); err != nil {
+			t.Fatal(err)
+		}
+		var total, piece [5]float64
+		for at := 0; at < k; at += chunkElements {
+			var lanes [5][4]float64
+			for i := at; i < min(at+chunkElements, k); i++ {
+				a, b := float64(math.Float32frombits(dword(src, 4*i))), float64(math.Float32frombits(dword(y, 4*i)))
+				if a-a != 0 || b-b != 0 {
+					a, b = 0, 0
+				}
+				e := a - b
+				for j, v := range [5]float64{a * a, b * b, a * b, e * e, math.Abs(e)} {
+					lanes[j][i%4] += v
+				}
+			}
+			for j, l := range lanes {
+				piece[j] += (l[0] + l[1]) + (l[2] + l[3])
+			}
+			if end := at + chunkElements; end >= k || end%(measurePiece*chunkElements) == 0 {
+				for j := range total {
+					total[j] += piece[j]
+				}
+				piece = [5]float64{}
+			}
+		}
+		if got := [5]float64{m.XX, m.YY, m.XY, m.EE, m.AbsE}; got != total {
+			t.Errorf("%s: sums %x, want %x", f, got, total)
+		}
+	}
+}
+
 func TestMeasureNothing(t *testing.T) {
 	var m Measure
 	if !math.IsInf(m.SQNR(), 1) || m.Cosine() != 1 || m.MeanError() != 0 || m.ClippedShare() != 0 {

@@ -23,7 +23,7 @@ type Set uint8
 
 // The sets that kernels ask for.
 const (
-	// AVX2 stands for AVX2, F16C and POPCNT, which every such processor has.
+	// AVX2 stands for AVX2, FMA, F16C and POPCNT, which every such processor has.
 	AVX2 Set = iota
 	// AVX512 stands for AVX512F, BW, DQ and VL.
 	AVX512

@@ -103,18 +103,22 @@ func (e *encoder) loop(name string, body func()) {
 func (e *encoder) results() {
 	SHRQ(U8(1), e.redo) // two bits a block were counted
 	Store(e.redo, ReturnIndex(0))
-	x, sum := XMM(), GP64()
-	VEXTRACTI128(U8(1), e.clipped, x)
-	VPADDD(e.clipped.AsX(), x, x)
-	y := XMM()
+	Store(laneSum(e.clipped), ReturnIndex(1))
+	VZEROUPPER()
+	RET()
+}
+
+// laneSum adds eight words of 32 bits; v is spent.
+func laneSum(v VecVirtual) Register {
+	x, y, sum := XMM(), XMM(), GP64()
+	VEXTRACTI128(U8(1), v, x)
+	VPADDD(v.AsX(), x, x)
 	VPSHUFD(U8(0x4E), x, y)
 	VPADDD(y, x, x)
 	VPSHUFD(U8(0xB1), x, y)
 	VPADDD(y, x, x)
 	VMOVD(x, sum.As32())
-	Store(sum, ReturnIndex(1))
-	VZEROUPPER()
-	RET()
+	return sum
 }
 
 // maxima gives the largest magnitudes of 2^level blocks from block i on: words,

@@ -23,5 +23,6 @@ func main() {
 	split()
 	join()
 	errorSums()
+	beyond()
 	Generate()
 }

@@ -87,3 +87,8 @@ func joinAVX2(dst *byte, src *byte, dstStride int, srcStride int, n int)
 //
 //go:noescape
 func errorSumsAVX2(sums *byte, x *float32, y *float32, n int)
+
+// beyondAVX2 counts in n blocks the magnitudes with bits above the block's limit, and the blocks of zeros; n > 0.
+//
+//go:noescape
+func beyondAVX2(limits *uint32, x *float32, n int) (above int, zeros int)

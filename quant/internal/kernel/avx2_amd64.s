@@ -7816,7 +7816,7 @@ join_loop:
 	RET
 
 // func errorSumsAVX2(sums *byte, x *float32, y *float32, n int)
-// Requires: AVX
+// Requires: AVX, FMA3
 TEXT ·errorSumsAVX2(SB), NOSPLIT, $0-32
 	MOVQ    sums+0(FP), AX
 	MOVQ    x+8(FP), CX
@@ -7831,30 +7831,27 @@ TEXT ·errorSumsAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD magnitude<>+0(SB), Y6
 
 errors_loop:
-	VCVTPS2PD (CX), Y7
-	VCVTPS2PD (DX), Y8
-	VSUBPD    Y8, Y7, Y9
-	VMULPD    Y7, Y7, Y10
-	VADDPD    Y10, Y0, Y0
-	VMULPD    Y8, Y8, Y10
-	VADDPD    Y10, Y1, Y1
-	VMULPD    Y7, Y8, Y10
-	VADDPD    Y10, Y2, Y2
-	VMULPD    Y9, Y9, Y10
-	VADDPD    Y10, Y3, Y3
-	VANDPD    Y6, Y9, Y9
-	VADDPD    Y9, Y4, Y4
-	VMAXPD    Y5, Y9, Y5
-	ADDQ      $0x10, CX
-	ADDQ      $0x10, DX
-	DECQ      BX
-	JNZ       errors_loop
-	VMOVUPD   Y0, (AX)
-	VMOVUPD   Y1, 32(AX)
-	VMOVUPD   Y2, 64(AX)
-	VMOVUPD   Y3, 96(AX)
-	VMOVUPD   Y4, 128(AX)
-	VMOVUPD   Y5, 160(AX)
+	VCVTPS2PD   (CX), Y7
+	VCVTPS2PD   (DX), Y8
+	VSUBPD      Y8, Y7, Y9
+	VFMADD231PD Y7, Y7, Y0
+	VFMADD231PD Y8, Y8, Y1
+	VFMADD231PD Y7, Y8, Y2
+	VMULPD      Y9, Y9, Y7
+	VADDPD      Y7, Y3, Y3
+	VANDPD      Y6, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	VMAXPD      Y5, Y9, Y5
+	ADDQ        $0x10, CX
+	ADDQ        $0x10, DX
+	DECQ        BX
+	JNZ         errors_loop
+	VMOVUPD     Y0, (AX)
+	VMOVUPD     Y1, 32(AX)
+	VMOVUPD     Y2, 64(AX)
+	VMOVUPD     Y3, 96(AX)
+	VMOVUPD     Y4, 128(AX)
+	VMOVUPD     Y5, 160(AX)
 	VZEROUPPER
 	RET
 
@@ -7863,3 +7860,62 @@ DATA magnitude<>+8(SB)/8, $0x7fffffffffffffff
 DATA magnitude<>+16(SB)/8, $0x7fffffffffffffff
 DATA magnitude<>+24(SB)/8, $0x7fffffffffffffff
 GLOBL magnitude<>(SB), RODATA|NOPTR, $32
+
+// func beyondAVX2(limits *uint32, x *float32, n int) (above int, zeros int)
+// Requires: AVX, AVX2
+TEXT ·beyondAVX2(SB), NOSPLIT, $0-40
+	MOVQ    limits+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    n+16(FP), DX
+	VMOVDQU magnitude32<>+0(SB), Y0
+	VPXOR   Y1, Y1, Y1
+	XORQ    BX, BX
+
+beyond_loop:
+	VPBROADCASTD (AX), Y2
+	VPXOR        Y3, Y3, Y3
+	XORQ         SI, SI
+	VPAND        (CX), Y0, Y4
+	VPOR         Y4, Y3, Y3
+	VPCMPGTD     Y2, Y4, Y4
+	VPSUBD       Y4, Y1, Y1
+	VPAND        32(CX), Y0, Y4
+	VPOR         Y4, Y3, Y3
+	VPCMPGTD     Y2, Y4, Y4
+	VPSUBD       Y4, Y1, Y1
+	VPAND        64(CX), Y0, Y4
+	VPOR         Y4, Y3, Y3
+	VPCMPGTD     Y2, Y4, Y4
+	VPSUBD       Y4, Y1, Y1
+	VPAND        96(CX), Y0, Y4
+	VPOR         Y4, Y3, Y3
+	VPCMPGTD     Y2, Y4, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPTEST       Y3, Y3
+	SETEQ        SI
+	ADDQ         SI, BX
+	ADDQ         $0x04, AX
+	SUBQ         $-128, CX
+	DECQ         DX
+	JNZ          beyond_loop
+	MOVQ         BX, zeros+32(FP)
+	VEXTRACTI128 $0x01, Y1, X0
+	VPADDD       X1, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPADDD       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPADDD       X1, X0, X0
+	VMOVD        X0, AX
+	MOVQ         AX, above+24(FP)
+	VZEROUPPER
+	RET
+
+DATA magnitude32<>+0(SB)/4, $0x7fffffff
+DATA magnitude32<>+4(SB)/4, $0x7fffffff
+DATA magnitude32<>+8(SB)/4, $0x7fffffff
+DATA magnitude32<>+12(SB)/4, $0x7fffffff
+DATA magnitude32<>+16(SB)/4, $0x7fffffff
+DATA magnitude32<>+20(SB)/4, $0x7fffffff
+DATA magnitude32<>+24(SB)/4, $0x7fffffff
+DATA magnitude32<>+28(SB)/4, $0x7fffffff
+GLOBL magnitude32<>(SB), RODATA|NOPTR, $32

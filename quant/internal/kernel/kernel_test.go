@@ -338,6 +338,33 @@ func TestWords(t *testing.T) {
 	}
 }
 
+func TestBeyond(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 8))
+	for _, s := range others(t) {
+		for n := range 40 {
+			for _, block := range []int{16, 32} {
+				limits, x := make([]uint32, n), make([]float32, n*block)
+				for i := range x {
+					x[i] = math.Float32frombits(rng.Uint32())
+					if rng.IntN(3) > 0 || i/block%5 == 0 {
+						x[i] = math.Float32frombits(rng.Uint32() & (1 << 31))
+					}
+				}
+				for i := range limits {
+					limits[i] = rng.Uint32() >> 1
+					if n > 0 && rng.IntN(2) == 0 {
+						limits[i] = math.Float32bits(x[i*block+1]) &^ (1 << 31)
+					}
+				}
+				above, zeros := beyond(limits, x)
+				if a, z := s.Beyond(limits, x); a != above || z != zeros {
+					t.Fatalf("%s: %d blocks: %d above, %d of zeros, want %d, %d", s.Name, n, a, z, above, zeros)
+				}
+			}
+		}
+	}
+}
+
 // split and join against the definition, and as inverses.
 func TestSplitJoin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 5))

@@ -23,6 +23,7 @@ func Portable() *Set {
 		Split:      split,
 		Join:       join,
 		Errors:     errorSums,
+		Beyond:     beyond,
 	}
 }
 
@@ -316,22 +317,5 @@ func join(dst, src []byte, dstStride, srcStride, blocks int) {
 		}
 		binary.LittleEndian.PutUint64(out, lo)
 		binary.LittleEndian.PutUint64(out[8:], hi)
-	}
-}
-
-func errorSums(s *Sums, x, y []float32) {
-	for i, v := range x {
-		a, b := float64(v), float64(y[i])
-		e := a - b
-		l := i & 3
-		// explicit conversions: no product is fused with its sum
-		s.XX[l] += float64(a * a)
-		s.YY[l] += float64(b * b)
-		s.XY[l] += float64(a * b)
-		s.EE[l] += float64(e * e)
-		s.AbsE[l] += math.Abs(e)
-		if m := math.Abs(e); m > s.MaxE[l] {
-			s.MaxE[l] = m
-		}
 	}
 }

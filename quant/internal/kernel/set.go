@@ -77,6 +77,10 @@ type Set struct {
 
 	// Errors sums over the pairs of x and y, four by four: see Sums.
 	Errors func(s *Sums, x, y []float32)
+
+	// Beyond counts, in len(limits) blocks of x, elements whose magnitude has
+	// bits above those of the block's limit, and blocks whose every element is zero.
+	Beyond func(limits []uint32, x []float32) (above, zeros int)
 }
 
 // Sums are the sums of a measure. Element i of a chunk is added to lane i%4, in

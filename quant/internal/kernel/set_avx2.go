@@ -24,6 +24,7 @@ func AVX2() *Set {
 		Split:      blocks(splitAVX2),
 		Join:       blocks(joinAVX2),
 		Errors:     errorsAVX2,
+		Beyond:     beyondBlocks,
 	}
 }
 
@@ -104,4 +105,11 @@ func errorsAVX2(s *Sums, x, y []float32) {
 		errorSumsAVX2((*byte)(unsafe.Pointer(s)), unsafe.SliceData(x), unsafe.SliceData(y), whole)
 	}
 	errorSums(s, x[whole*4:], y[whole*4:])
+}
+
+func beyondBlocks(limits []uint32, x []float32) (above, zeros int) {
+	if len(limits) == 0 || len(x) != len(limits)*Block {
+		return beyond(limits, x)
+	}
+	return beyondAVX2(unsafe.SliceData(limits), unsafe.SliceData(x), len(limits))
 }
