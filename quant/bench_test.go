@@ -126,6 +126,30 @@ func BenchmarkWorkers(b *testing.B) {
 	b.ReportMetric(best[1].Seconds()/best[2].Seconds(), "two/one")
 }
 
+// BenchmarkTranscode counts the bytes of the codes.
+func BenchmarkTranscode(b *testing.B) {
+	codes, scales := benchNumbers(dtype.BF16), make([]byte, benchBytes/16)
+	blocks := make([]byte, len(codes)+len(scales))
+	plain := func(at, end int) Packed { return Packed{codes[at:end], scales[at/16 : end/16]} }
+	ggml := func(at, end int) Packed { return Packed{Codes: blocks[at/16*17 : end/16*17]} }
+	for _, dir := range []struct {
+		name     string
+		to, from Layout
+		dst, src func(at, end int) Packed
+	}{
+		{"to-GGML", LayoutGGML, LayoutPlain, ggml, plain},
+		{"from-GGML", LayoutPlain, LayoutGGML, plain, ggml},
+	} {
+		b.Run(dir.name, func(b *testing.B) {
+			ratio(b, len(codes), func(at, end int) {
+				if err := Transcode(MXFP4, dir.to, dir.dst(at, end), dir.from, dir.src(at, end), 1, 2*(end-at)); err != nil {
+					b.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
 func BenchmarkMeasure(b *testing.B) {
 	src := benchNumbers(dtype.BF16)
 	codes, scales, _ := encoded(b, MXFP4, dtype.BF16, src, Refuse)

@@ -51,6 +51,30 @@ func randomBytes(rng *rand.Rand, n int) []byte {
 	return b
 }
 
+// GGML's blocks of MXFP4 are the scale and the halves, by every implementation.
+func TestTranscodeGGML(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 9))
+	for _, s := range implementations() {
+		for _, n := range []int{0, 1, 2, 15, 16, 17, groupBlocks - 1, groupBlocks, groupBlocks + 1, 3*groupBlocks + 77} {
+			codes, scales := randomBytes(rng, 16*n), randomBytes(rng, n)
+			dst, want := make([]byte, 17*n), make([]byte, 17*n)
+			for i := range n {
+				want[17*i] = scales[i]
+				splitHalves(want[17*i+1:17*i+17], codes[16*i:16*i+16])
+			}
+			groupMXFP4(s, dst, codes, scales)
+			if !bytes.Equal(dst, want) {
+				t.Errorf("%s: %d blocks are grouped otherwise", s.Name, n)
+			}
+			c, b := make([]byte, 16*n), make([]byte, n)
+			ungroupMXFP4(s, c, b, dst)
+			if !bytes.Equal(c, codes) || !bytes.Equal(b, scales) {
+				t.Errorf("%s: %d blocks do not come back", s.Name, n)
+			}
+		}
+	}
+}
+
 func TestTranscodeRefuses(t *testing.T) {
 	ok := Packed{make([]byte, 16), make([]byte, 1)}
 	for name, err := range map[string]error{

@@ -1,6 +1,10 @@
 package quant
 
-import "fmt"
+import (
+	"fmt"
+
+	"ckpt/quant/internal/kernel"
+)
 
 // Packed is a tensor in some layout. Where the scales lie inside the blocks
 // (GGML) Codes holds the blocks and Scales is empty.
@@ -95,6 +99,10 @@ const maxElements = int(^uint(0)>>1) / 4
 // group writes GGML's blocks: scales first, then each scale's codes with the
 // second half of the block in the high nibbles.
 func group(f Format, dst, codes, scales []byte, blocks int) {
+	if f == MXFP4 {
+		groupMXFP4(implementations()[0], dst, codes, scales)
+		return
+	}
 	g, size := groupOf(f), f.Block()/2
 	for i := 0; i < blocks; i += g {
 		dst = dst[copy(dst, scales[i:i+g]):]
@@ -107,6 +115,10 @@ func group(f Format, dst, codes, scales []byte, blocks int) {
 
 // ungroup is the inverse of group.
 func ungroup(f Format, codes, scales, src []byte, blocks int) {
+	if f == MXFP4 {
+		ungroupMXFP4(implementations()[0], codes, scales, src)
+		return
+	}
 	g, size := groupOf(f), f.Block()/2
 	for i := 0; i < blocks; i += g {
 		src = src[copy(scales[i:i+g], src):]
@@ -114,6 +126,31 @@ func ungroup(f Format, codes, scales, src []byte, blocks int) {
 			joinHalves(codes[:size], src[:size])
 			codes, src = codes[size:], src[size:]
 		}
+	}
+}
+
+// groupBlocks of MXFP4 stay in the first-level cache between two passes over them.
+const groupBlocks = 512
+
+func groupMXFP4(s *kernel.Set, dst, codes, scales []byte) {
+	for len(scales) > 0 {
+		n := min(groupBlocks, len(scales))
+		s.Split(dst[1:], codes, 17, 16, n)
+		for i, b := range scales[:n] {
+			dst[17*i] = b
+		}
+		dst, codes, scales = dst[17*n:], codes[16*n:], scales[n:]
+	}
+}
+
+func ungroupMXFP4(s *kernel.Set, codes, scales, src []byte) {
+	for len(scales) > 0 {
+		n := min(groupBlocks, len(scales))
+		s.Join(codes, src[1:], 16, 17, n)
+		for i := range scales[:n] {
+			scales[i] = src[17*i]
+		}
+		codes, scales, src = codes[16*n:], scales[n:], src[17*n:]
 	}
 }
 
