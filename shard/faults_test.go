@@ -325,6 +325,17 @@ func TestSafetensors442EmptyAndScalarTensors(t *testing.T) {
 			t.Errorf("%v: ranks hold %d of %d tensors", top, len(held), len(list))
 		}
 	}
+	// Alone, far from each other, they are read by extents of nothing.
+	far := []source{
+		{name: "model.layers.0.mlp.gate_proj.weight", dtype: "BF16", shape: []uint64{0, 4}},
+		{name: "model.layers.0.mlp.up_proj.weight", dtype: "BF16", shape: []uint64{4096, 4}},
+		{name: "model.norm.weight", dtype: "F32", shape: []uint64{0}},
+	}
+	dir := dirOf(t)
+	write(t, dir, `{}`, [][]source{far})
+	c, m := openAt(t, dir, "none")
+	empty := func(name []byte) bool { return !strings.Contains(string(name), "up_proj") }
+	prove(t, planOf(t, c, m, Topology{1, 1, 1}, Options{Keep: empty}))
 }
 
 // The config says untied and no shard has a head is an error; where it says

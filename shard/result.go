@@ -50,14 +50,13 @@ func (p *placer) source() Source {
 func (p *placer) extents() (list []Extent, gaps int64) {
 	for i := range p.runsOut {
 		r := &p.runs[i]
-		if r.end() == r.offset && len(list) > 0 && list[len(list)-1].File == r.file {
-			last := &list[len(list)-1]
-			last.Runs = append(last.Runs, p.runsOut[i])
-			continue
-		}
 		if n := len(list); n > 0 && list[n-1].File == r.file {
 			last := &list[n-1]
 			end := last.Offset + last.Bytes
+			if r.end() == r.offset && r.offset > end { // nothing to read: nothing to join for
+				list = append(list, Extent{r.file, r.offset, 0, []Run{p.runsOut[i]}})
+				continue
+			}
 			if r.offset == end || r.offset/page*page < (end+page-1)/page*page {
 				gaps += r.offset - end
 				last.Bytes = r.end() - last.Offset
