@@ -13,7 +13,7 @@ const (
 	pieceBlocks = 1 << 20 / (2 * kernel.Block)
 	// wideBlocks is the number of blocks of F32 or F16 that are narrowed to
 	// bf16 at a time; they stay in the first-level cache.
-	wideBlocks = 128
+	wideBlocks = 64
 )
 
 type (

@@ -120,7 +120,7 @@ func decode8(name string, el element) {
 	beyond := YMM()
 	VPXOR(beyond, beyond, beyond)
 	d.loop(el.lo, el.hi, beyond, func(s VecVirtual) {
-		VPADDW(repeated(254-el.bias), s, s)
+		VPADDW(repeated(254-el.field), s, s)
 		VPSLLW(U8(7), s, s)
 	}, func(i int) {
 		factor := YMM()

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strconv"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -27,17 +29,18 @@ const (
 // exponents are those of f16, and its code is f16's upper bits, rounded.
 type element struct {
 	doc   string
-	bias  int // exponent field of the float32 factor, the scale byte added
+	field int // exponent field of the float32 factor and the scale byte, added
 	shift int // bits of f16 below the code
 	top   int // largest code
 	limit int // distance of the largest code from the scale, in bf16 bits
+	bias  int // of the code's exponent
 	lo    int // scale bytes that can be decoded
 	hi    int
 }
 
 var (
-	e4m3 = element{"E4M3", 246, 7, 0x7E, 8*128 + 96, 10, 246}
-	e5m2 = element{"E5M2", 254, 8, 0x7B, 15*128 + 96, 17, 239}
+	e4m3 = element{"E4M3", 246, 7, 0x7E, 8*128 + 96, 7, 10, 246}
+	e5m2 = element{"E5M2", 254, 8, 0x7B, 15*128 + 96, 15, 17, 239}
 )
 
 // An encoder is the part that all encoders share: 16 maxima, 16 scales.
@@ -152,8 +155,8 @@ func (e *encoder) maxima(level, i int) VecVirtual {
 }
 
 // scale finds the scale bytes of a batch and stores them. It gives the bytes as
-// words, and for each block to be redone a word of ones.
-func (e *encoder) scale(limit int) (bytes VecVirtual) {
+// words, and words of ones where a block's maximum is beyond the largest code.
+func (e *encoder) scale(limit int) (bytes, beyond VecVirtual) {
 	m := e.maxima(4, 0)
 	t, s, bad := YMM(), YMM(), YMM()
 	VPBROADCASTW(e.field(ruleAdd), s)
@@ -187,22 +190,45 @@ func (e *encoder) scale(limit int) (bytes VecVirtual) {
 	VPSRLW(U8(1), bad, bad)
 	VPMAXSW(bad, t, t)
 	VMOVDQU(t, e.limits)
-	return s
+	VPCMPGTW(t, m, m)
+	return s, m
 }
 
-// load reads block i: its words and their magnitudes; it counts what is clipped.
-func (e *encoder) load(i int) (x, a [2]VecVirtual) {
-	limit := YMM()
-	VPBROADCASTW(e.limits.Offset(2*i), limit)
+// load reads a block: its words and their magnitudes.
+func (e *encoder) load(at Mem) (x, a [2]VecVirtual) {
 	for h := range x {
 		x[h], a[h] = YMM(), YMM()
-		VMOVDQU(Mem{Base: e.src, Disp: 64*i + 32*h}, x[h])
+		VMOVDQU(at.Offset(32*h), x[h])
 		VPAND(x[h], e.mask, a[h])
-		t := YMM()
-		VPCMPGTW(limit, a[h], t)
-		VPSUBW(t, e.batchClipped, e.batchClipped)
 	}
 	return x, a
+}
+
+// clip counts the magnitudes beyond a block's limit.
+func (e *encoder) clip(a [2]VecVirtual, limit Mem) {
+	l := YMM()
+	VPBROADCASTW(limit, l)
+	for h := range a {
+		t := YMM()
+		VPCMPGTW(l, a[h], t)
+		VPSUBW(t, e.batchClipped, e.batchClipped)
+	}
+}
+
+// each runs body for the blocks whose bit 2i is set in flags, which it spends;
+// twice is 2i.
+func each(label string, flags Register, body func(twice Register)) {
+	twice, next := GP64(), GP64()
+	TESTQ(flags, flags)
+	JZ(LabelRef(label + "_none"))
+	Label(label + "_each")
+	BSFQ(flags, twice)
+	LEAQ(Mem{Base: flags, Disp: -1}, next)
+	ANDQ(next, flags)
+	body(twice)
+	TESTQ(flags, flags)
+	JNZ(LabelRef(label + "_each"))
+	Label(label + "_none")
 }
 
 // signs gives the words' signs as bytes, bit 7; in-lane order.
@@ -239,7 +265,8 @@ func encodeE2M1(name string, zeros bool) {
 	pairs := constant("pairs", bytesOf(1, 16)...)
 
 	block := func(i int) VecVirtual {
-		x, a := e.load(i)
+		x, a := e.load(Mem{Base: e.src, Disp: 64 * i})
+		e.clip(a, e.limits.Offset(2*i))
 		base := YMM()
 		VPBROADCASTW(e.factors.Offset(2*i), base)
 		signs := e.signs(x, a)
@@ -265,7 +292,8 @@ func encodeE2M1(name string, zeros bool) {
 		return code
 	}
 	e.loop(name, func() {
-		s, t := e.scale(2*128+64), YMM()
+		s, _ := e.scale(2*128 + 64)
+		t := YMM()
 		VPSLLW(U8(7), s, s)
 		VPBROADCASTW(e.field(ruleTieAll), t)
 		VPSUBW(t, s, s)
@@ -281,57 +309,124 @@ func encodeE2M1(name string, zeros bool) {
 	})
 }
 
-// Eight bits by way of f16: magnitude times factor is exact in f16 but for
-// numbers that are far below half of the smallest code, or just above it, which
-// the conversion's rounding up keeps apart from it. f16's upper bits, rounded to
-// even, are the code, those of subnormals too.
+// Eight bits: where every number of a block is zero or a normal number of the
+// element, its code is the bf16 magnitude less the scale, rounded to even at the
+// code's last bit. Other blocks, of which there are few, are done by half, and
+// what is clipped is counted where a maximum says so.
 func encode8(name string, el element, zeros bool) {
 	e := newEncoder(name, el.doc, zeros)
-	zero, order := YMM(), YMM()
-	VPXOR(zero, zero, zero)
-	VMOVDQU(constant("order", U32(0), U32(4), U32(1), U32(5), U32(2), U32(6), U32(3), U32(7)), order)
+	bases := AllocLocal(32)
+	shift := el.shift - 3 // bits of bf16 below the code
+	one, top, keep, normal := YMM(), YMM(), YMM(), YMM()
+	VMOVDQU(repeated(1), one)
+	VMOVDQU(repeatedByte(el.top), top)
+	VMOVDQU(repeatedByte(128>>shift), normal)
+	VPBROADCASTW(e.field(ruleCodeDrop), keep)
+	VPANDN(repeatedByte(1), keep, keep)
 
 	e.loop(name, func() {
-		s, t := e.scale(el.limit), YMM()
+		s, beyond := e.scale(el.limit)
+		t, flags := YMM(), GP64()
 		VMOVDQU(repeated(el.bias), t)
+		VPSUBW(t, s, t)
+		VPSLLW(U8(7), t, t)
+		VPSUBW(repeated(1<<(shift-1)-1), t, t)
+		VMOVDQU(t, bases)
+		VMOVDQU(repeated(el.field), t)
 		VPSUBW(s, t, s)
 		VPSLLW(U8(7), s, s)
 		VMOVDQU(s, e.factors)
+
+		VPMOVMSKB(beyond, flags.As32())
+		ANDL(U32(0x55555555), flags.As32())
+		each(name+"_clip", flags, func(twice Register) {
+			at, limit := GP64(), GP64()
+			MOVQ(twice, at)
+			SHLQ(U8(5), at)
+			LEAQ(e.limits, limit)
+			_, a := e.load(Mem{Base: e.src, Index: at, Scale: 1})
+			e.clip(a, Mem{Base: limit, Index: twice, Scale: 1})
+		})
+
+		XORL(flags.As32(), flags.As32())
 		for i := range batch {
-			x, a := e.load(i)
-			factor := YMM()
-			VPBROADCASTW(e.factors.Offset(2*i), factor)
-			VPSLLD(U8(16), factor, factor)
+			x, a := e.load(Mem{Base: e.src, Disp: 64 * i})
 			signs := e.signs(x, a)
+			base, some := YMM(), YMM()
+			VPBROADCASTW(bases.Offset(2*i), base)
+			VPACKSSWB(a[1], a[0], some)
 			for h := range a {
-				lo, hi := YMM(), YMM()
-				VPUNPCKLWD(a[h], zero, lo)
-				VPUNPCKHWD(a[h], zero, hi)
-				VMULPS(factor, lo, lo)
-				VMULPS(factor, hi, hi)
-				VCVTPS2PH(U8(2), lo, lo.AsX())
-				VCVTPS2PH(U8(2), hi, hi.AsX())
-				VINSERTI128(U8(1), hi.AsX(), lo, a[h])
 				odd := YMM()
-				VPSRLW(U8(el.shift), a[h], odd)
-				VPAND(repeated(1), odd, odd)
+				VPSRLW(U8(shift), a[h], odd)
+				VPAND(one, odd, odd)
 				VPADDW(odd, a[h], a[h])
-				VPADDW(repeated(1<<(el.shift-1)-1), a[h], a[h])
-				VPSRLW(U8(el.shift), a[h], a[h])
+				VPSUBUSW(base, a[h], a[h])
+				VPSRLW(U8(shift), a[h], a[h])
 			}
-			code, none := YMM(), YMM()
+			code, small := YMM(), YMM()
 			VPACKUSWB(a[1], a[0], code)
-			VPMINUB(repeatedByte(el.top), code, code)
-			VPERMD(code, order, code)
-			VPERMQ(U8(0xD8), signs, signs)
-			VPAND(repeatedByte(0x80), signs, signs)
-			VPCMPEQB(zero, code, none)
-			VPBROADCASTW(e.field(ruleCodeDrop), t)
-			VPAND(t, none, none)
-			VPANDN(signs, none, signs)
-			VPOR(signs, code, code)
+			VPMINUB(top, code, code)
+			VPCMPGTB(code, normal, small)
+			VPTEST(small, some)
+			label := name + "_normal" + strconv.Itoa(i)
+			JZ(LabelRef(label))
+			ORL(U32(1<<(2*i)), flags.As32())
+			Label(label)
+			e.sign(code, signs, keep)
+			VPERMQ(U8(0xD8), code, code)
 			VMOVDQU(code, Mem{Base: e.codes, Disp: 32 * i})
 		}
+		each(name+"_half", flags, func(twice Register) { e.half(el, twice, top, keep) })
 		ADDQ(U32(32*batch), e.codes)
 	})
+}
+
+// sign puts signs on codes, but on the code 0 only where keep is not zero.
+func (e *encoder) sign(code, signs, keep VecVirtual) {
+	t := YMM()
+	VPOR(keep, code, t)
+	VPSIGNB(t, signs, signs)
+	VPAND(repeatedByte(0x80), signs, signs)
+	VPOR(signs, code, code)
+}
+
+// half encodes one block by way of f16: magnitude times factor is exact in f16
+// but for numbers that are far below half of the smallest code, or just above it,
+// which the conversion's rounding up keeps apart from it. f16's upper bits,
+// rounded to even, are the code, those of subnormals too.
+func (e *encoder) half(el element, twice Register, top, keep VecVirtual) {
+	at, factors := GP64(), GP64()
+	LEAQ(e.factors, factors)
+	factor, zero, order := YMM(), YMM(), YMM()
+	VPBROADCASTW(Mem{Base: factors, Index: twice, Scale: 1}, factor)
+	VPSLLD(U8(16), factor, factor)
+	VPXOR(zero, zero, zero)
+	VMOVDQU(constant("order", U32(0), U32(4), U32(1), U32(5), U32(2), U32(6), U32(3), U32(7)), order)
+	MOVQ(twice, at)
+	SHLQ(U8(5), at)
+	x, a := e.load(Mem{Base: e.src, Index: at, Scale: 1})
+	signs := e.signs(x, a)
+	for h := range a {
+		lo, hi, odd := YMM(), YMM(), YMM()
+		VPUNPCKLWD(a[h], zero, lo)
+		VPUNPCKHWD(a[h], zero, hi)
+		VMULPS(factor, lo, lo)
+		VMULPS(factor, hi, hi)
+		VCVTPS2PH(U8(2), lo, lo.AsX())
+		VCVTPS2PH(U8(2), hi, hi.AsX())
+		VINSERTI128(U8(1), hi.AsX(), lo, a[h])
+		VPSRLW(U8(el.shift), a[h], odd)
+		VPAND(repeated(1), odd, odd)
+		VPADDW(odd, a[h], a[h])
+		VPADDW(repeated(1<<(el.shift-1)-1), a[h], a[h])
+		VPSRLW(U8(el.shift), a[h], a[h])
+	}
+	code := YMM()
+	VPACKUSWB(a[1], a[0], code)
+	VPMINUB(top, code, code)
+	VPERMD(code, order, code)
+	VPERMQ(U8(0xD8), signs, signs)
+	e.sign(code, signs, keep)
+	SHRQ(U8(1), at)
+	VMOVDQU(code, Mem{Base: e.codes, Index: at, Scale: 1})
 }

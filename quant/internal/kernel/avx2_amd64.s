@@ -122,546 +122,547 @@ encodeE2M1AVX2_loop:
 	VPSRLW       $0x07, Y9, Y9
 	VPBROADCASTW 2(SI), Y8
 	VPSUBW       Y8, Y9, Y9
-	VPCMPGTW     words7f7f<>+0(SB), Y7, Y7
+	VPCMPGTW     words7f7f<>+0(SB), Y7, Y10
 	VPBROADCASTW 4(SI), Y8
 	VPCMPGTW     Y9, Y8, Y8
-	VPOR         Y8, Y7, Y7
+	VPOR         Y8, Y10, Y10
 	VPBROADCASTW 6(SI), Y8
 	VPCMPGTW     Y8, Y9, Y8
-	VPOR         Y8, Y7, Y7
-	VPMOVMSKB    Y7, R8
+	VPOR         Y8, Y10, Y10
+	VPMOVMSKB    Y10, R8
 	POPCNTL      R8, R8
 	ADDQ         R8, DI
-	VPOR         Y7, Y9, Y8
+	VPOR         Y10, Y9, Y8
 	VPAND        words00ff<>+0(SB), Y8, Y8
-	VEXTRACTI128 $0x01, Y8, X10
-	VPACKUSWB    X10, X8, X10
-	VMOVDQU      X10, (CX)
+	VEXTRACTI128 $0x01, Y8, X11
+	VPACKUSWB    X11, X8, X11
+	VMOVDQU      X11, (CX)
 	VPSLLW       $0x07, Y9, Y8
 	VPADDSW      words0140<>+0(SB), Y8, Y8
-	VPSRLW       $0x01, Y7, Y7
-	VPMAXSW      Y7, Y8, Y8
+	VPSRLW       $0x01, Y10, Y10
+	VPMAXSW      Y10, Y8, Y8
 	VMOVDQU      Y8, 32(SP)
+	VPCMPGTW     Y8, Y7, Y7
 	VPSLLW       $0x07, Y9, Y9
 	VPBROADCASTW 10(SI), Y7
 	VPSUBW       Y7, Y9, Y9
 	VPADDW       wordsff01<>+0(SB), Y9, Y9
 	VMOVDQU      Y9, (SP)
-	VPBROADCASTW 32(SP), Y7
-	VMOVDQU      (DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      32(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW (SP), Y7
+	VMOVDQU      (DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      32(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 32(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW (SP), Y11
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 34(SP), Y7
-	VMOVDQU      64(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      96(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 2(SP), Y7
+	VMOVDQU      64(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      96(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 34(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 2(SP), Y12
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
 	VPERMD       Y9, Y6, Y9
 	VMOVDQU      Y9, (AX)
-	VPBROADCASTW 36(SP), Y7
-	VMOVDQU      128(DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      160(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 4(SP), Y7
+	VMOVDQU      128(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      160(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 36(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW 4(SP), Y11
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 38(SP), Y7
-	VMOVDQU      192(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      224(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 6(SP), Y7
+	VMOVDQU      192(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      224(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 38(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 6(SP), Y12
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
 	VPERMD       Y9, Y6, Y9
 	VMOVDQU      Y9, 32(AX)
-	VPBROADCASTW 40(SP), Y7
-	VMOVDQU      256(DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      288(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 8(SP), Y7
+	VMOVDQU      256(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      288(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 40(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW 8(SP), Y11
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 42(SP), Y7
-	VMOVDQU      320(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      352(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 10(SP), Y7
+	VMOVDQU      320(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      352(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 42(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 10(SP), Y12
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
 	VPERMD       Y9, Y6, Y9
 	VMOVDQU      Y9, 64(AX)
-	VPBROADCASTW 44(SP), Y7
-	VMOVDQU      384(DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      416(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 12(SP), Y7
+	VMOVDQU      384(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      416(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 44(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW 12(SP), Y11
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 46(SP), Y7
-	VMOVDQU      448(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      480(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 14(SP), Y7
+	VMOVDQU      448(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      480(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 46(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 14(SP), Y12
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
 	VPERMD       Y9, Y6, Y9
 	VMOVDQU      Y9, 96(AX)
-	VPBROADCASTW 48(SP), Y7
-	VMOVDQU      512(DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      544(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 16(SP), Y7
+	VMOVDQU      512(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      544(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 48(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW 16(SP), Y11
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 50(SP), Y7
-	VMOVDQU      576(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      608(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 18(SP), Y7
+	VMOVDQU      576(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      608(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 50(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 18(SP), Y12
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
 	VPERMD       Y9, Y6, Y9
 	VMOVDQU      Y9, 128(AX)
-	VPBROADCASTW 52(SP), Y7
-	VMOVDQU      640(DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      672(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 20(SP), Y7
+	VMOVDQU      640(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      672(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 52(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW 20(SP), Y11
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 54(SP), Y7
-	VMOVDQU      704(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      736(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 22(SP), Y7
+	VMOVDQU      704(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      736(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 54(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 22(SP), Y12
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
 	VPERMD       Y9, Y6, Y9
 	VMOVDQU      Y9, 160(AX)
-	VPBROADCASTW 56(SP), Y7
-	VMOVDQU      768(DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      800(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 24(SP), Y7
+	VMOVDQU      768(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      800(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 56(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW 24(SP), Y11
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 58(SP), Y7
-	VMOVDQU      832(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      864(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 26(SP), Y7
+	VMOVDQU      832(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      864(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 58(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 26(SP), Y12
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
 	VPERMD       Y9, Y6, Y9
 	VMOVDQU      Y9, 192(AX)
-	VPBROADCASTW 60(SP), Y7
-	VMOVDQU      896(DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      928(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 28(SP), Y7
+	VMOVDQU      896(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      928(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 60(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW 28(SP), Y11
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 62(SP), Y7
-	VMOVDQU      960(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      992(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 30(SP), Y7
+	VMOVDQU      960(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      992(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 62(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 30(SP), Y12
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
@@ -1099,706 +1100,707 @@ encodeE2M1ZerosAVX2_loop:
 	VPSRLW       $0x07, Y9, Y9
 	VPBROADCASTW 2(SI), Y8
 	VPSUBW       Y8, Y9, Y9
-	VPCMPGTW     words7f7f<>+0(SB), Y7, Y7
+	VPCMPGTW     words7f7f<>+0(SB), Y7, Y10
 	VPBROADCASTW 4(SI), Y8
 	VPCMPGTW     Y9, Y8, Y8
-	VPOR         Y8, Y7, Y7
+	VPOR         Y8, Y10, Y10
 	VPBROADCASTW 6(SI), Y8
 	VPCMPGTW     Y8, Y9, Y8
-	VPOR         Y8, Y7, Y7
-	VPMOVMSKB    Y7, R8
+	VPOR         Y8, Y10, Y10
+	VPMOVMSKB    Y10, R8
 	POPCNTL      R8, R8
 	ADDQ         R8, DI
-	VPOR         Y7, Y9, Y8
+	VPOR         Y10, Y9, Y8
 	VPAND        words00ff<>+0(SB), Y8, Y8
-	VEXTRACTI128 $0x01, Y8, X10
-	VPACKUSWB    X10, X8, X10
-	VMOVDQU      X10, (CX)
+	VEXTRACTI128 $0x01, Y8, X11
+	VPACKUSWB    X11, X8, X11
+	VMOVDQU      X11, (CX)
 	VPSLLW       $0x07, Y9, Y8
 	VPADDSW      words0140<>+0(SB), Y8, Y8
-	VPSRLW       $0x01, Y7, Y7
-	VPMAXSW      Y7, Y8, Y8
+	VPSRLW       $0x01, Y10, Y10
+	VPMAXSW      Y10, Y8, Y8
 	VMOVDQU      Y8, 32(SP)
+	VPCMPGTW     Y8, Y7, Y7
 	VPSLLW       $0x07, Y9, Y9
 	VPBROADCASTW 10(SI), Y7
 	VPSUBW       Y7, Y9, Y9
 	VPADDW       wordsff01<>+0(SB), Y9, Y9
 	VMOVDQU      Y9, (SP)
-	VPBROADCASTW 32(SP), Y7
-	VMOVDQU      (DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      32(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW (SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y9, Y12
+	VMOVDQU      (DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      32(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 32(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW (SP), Y11
+	VPCMPEQW     words0000<>+0(SB), Y8, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y8, Y13, Y8
+	VPANDN       Y7, Y13, Y7
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y11, Y12
+	VPOR         Y13, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y10, Y13, Y10
+	VPANDN       Y9, Y13, Y9
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y10, Y10
+	VPOR         Y13, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 34(SP), Y7
-	VMOVDQU      64(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      96(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 2(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y10, Y13
+	VMOVDQU      64(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      96(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 34(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 2(SP), Y12
+	VPCMPEQW     words0000<>+0(SB), Y8, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y8, Y14, Y8
+	VPANDN       Y7, Y14, Y7
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y12, Y13
+	VPOR         Y14, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y11, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y11, Y14, Y11
+	VPANDN       Y10, Y14, Y10
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y11, Y11
+	VPOR         Y14, Y10, Y10
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
 	VPERMD       Y9, Y6, Y9
 	VMOVDQU      Y9, (AX)
-	VPBROADCASTW 36(SP), Y7
-	VMOVDQU      128(DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      160(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 4(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y9, Y12
+	VMOVDQU      128(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      160(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 36(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW 4(SP), Y11
+	VPCMPEQW     words0000<>+0(SB), Y8, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y8, Y13, Y8
+	VPANDN       Y7, Y13, Y7
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y11, Y12
+	VPOR         Y13, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y10, Y13, Y10
+	VPANDN       Y9, Y13, Y9
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y10, Y10
+	VPOR         Y13, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 38(SP), Y7
-	VMOVDQU      192(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      224(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 6(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y10, Y13
+	VMOVDQU      192(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      224(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 38(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 6(SP), Y12
+	VPCMPEQW     words0000<>+0(SB), Y8, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y8, Y14, Y8
+	VPANDN       Y7, Y14, Y7
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y12, Y13
+	VPOR         Y14, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y11, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y11, Y14, Y11
+	VPANDN       Y10, Y14, Y10
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y11, Y11
+	VPOR         Y14, Y10, Y10
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
 	VPERMD       Y9, Y6, Y9
 	VMOVDQU      Y9, 32(AX)
-	VPBROADCASTW 40(SP), Y7
-	VMOVDQU      256(DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      288(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 8(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y9, Y12
+	VMOVDQU      256(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      288(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 40(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW 8(SP), Y11
+	VPCMPEQW     words0000<>+0(SB), Y8, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y8, Y13, Y8
+	VPANDN       Y7, Y13, Y7
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y11, Y12
+	VPOR         Y13, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y10, Y13, Y10
+	VPANDN       Y9, Y13, Y9
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y10, Y10
+	VPOR         Y13, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 42(SP), Y7
-	VMOVDQU      320(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      352(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 10(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y10, Y13
+	VMOVDQU      320(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      352(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 42(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 10(SP), Y12
+	VPCMPEQW     words0000<>+0(SB), Y8, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y8, Y14, Y8
+	VPANDN       Y7, Y14, Y7
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y12, Y13
+	VPOR         Y14, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y11, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y11, Y14, Y11
+	VPANDN       Y10, Y14, Y10
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y11, Y11
+	VPOR         Y14, Y10, Y10
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
 	VPERMD       Y9, Y6, Y9
 	VMOVDQU      Y9, 64(AX)
-	VPBROADCASTW 44(SP), Y7
-	VMOVDQU      384(DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      416(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 12(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y9, Y12
+	VMOVDQU      384(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      416(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 44(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW 12(SP), Y11
+	VPCMPEQW     words0000<>+0(SB), Y8, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y8, Y13, Y8
+	VPANDN       Y7, Y13, Y7
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y11, Y12
+	VPOR         Y13, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y10, Y13, Y10
+	VPANDN       Y9, Y13, Y9
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y10, Y10
+	VPOR         Y13, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 46(SP), Y7
-	VMOVDQU      448(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      480(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 14(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y10, Y13
+	VMOVDQU      448(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      480(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 46(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 14(SP), Y12
+	VPCMPEQW     words0000<>+0(SB), Y8, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y8, Y14, Y8
+	VPANDN       Y7, Y14, Y7
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y12, Y13
+	VPOR         Y14, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y11, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y11, Y14, Y11
+	VPANDN       Y10, Y14, Y10
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y11, Y11
+	VPOR         Y14, Y10, Y10
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
 	VPERMD       Y9, Y6, Y9
 	VMOVDQU      Y9, 96(AX)
-	VPBROADCASTW 48(SP), Y7
-	VMOVDQU      512(DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      544(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 16(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y9, Y12
+	VMOVDQU      512(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      544(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 48(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW 16(SP), Y11
+	VPCMPEQW     words0000<>+0(SB), Y8, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y8, Y13, Y8
+	VPANDN       Y7, Y13, Y7
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y11, Y12
+	VPOR         Y13, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y10, Y13, Y10
+	VPANDN       Y9, Y13, Y9
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y10, Y10
+	VPOR         Y13, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 50(SP), Y7
-	VMOVDQU      576(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      608(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 18(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y10, Y13
+	VMOVDQU      576(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      608(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 50(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 18(SP), Y12
+	VPCMPEQW     words0000<>+0(SB), Y8, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y8, Y14, Y8
+	VPANDN       Y7, Y14, Y7
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y12, Y13
+	VPOR         Y14, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y11, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y11, Y14, Y11
+	VPANDN       Y10, Y14, Y10
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y11, Y11
+	VPOR         Y14, Y10, Y10
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
 	VPERMD       Y9, Y6, Y9
 	VMOVDQU      Y9, 128(AX)
-	VPBROADCASTW 52(SP), Y7
-	VMOVDQU      640(DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      672(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 20(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y9, Y12
+	VMOVDQU      640(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      672(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 52(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW 20(SP), Y11
+	VPCMPEQW     words0000<>+0(SB), Y8, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y8, Y13, Y8
+	VPANDN       Y7, Y13, Y7
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y11, Y12
+	VPOR         Y13, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y10, Y13, Y10
+	VPANDN       Y9, Y13, Y9
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y10, Y10
+	VPOR         Y13, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 54(SP), Y7
-	VMOVDQU      704(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      736(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 22(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y10, Y13
+	VMOVDQU      704(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      736(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 54(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 22(SP), Y12
+	VPCMPEQW     words0000<>+0(SB), Y8, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y8, Y14, Y8
+	VPANDN       Y7, Y14, Y7
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y12, Y13
+	VPOR         Y14, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y11, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y11, Y14, Y11
+	VPANDN       Y10, Y14, Y10
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y11, Y11
+	VPOR         Y14, Y10, Y10
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
 	VPERMD       Y9, Y6, Y9
 	VMOVDQU      Y9, 160(AX)
-	VPBROADCASTW 56(SP), Y7
-	VMOVDQU      768(DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      800(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 24(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y9, Y12
+	VMOVDQU      768(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      800(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 56(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW 24(SP), Y11
+	VPCMPEQW     words0000<>+0(SB), Y8, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y8, Y13, Y8
+	VPANDN       Y7, Y13, Y7
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y11, Y12
+	VPOR         Y13, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y10, Y13, Y10
+	VPANDN       Y9, Y13, Y9
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y10, Y10
+	VPOR         Y13, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 58(SP), Y7
-	VMOVDQU      832(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      864(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 26(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y10, Y13
+	VMOVDQU      832(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      864(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 58(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 26(SP), Y12
+	VPCMPEQW     words0000<>+0(SB), Y8, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y8, Y14, Y8
+	VPANDN       Y7, Y14, Y7
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y12, Y13
+	VPOR         Y14, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y11, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y11, Y14, Y11
+	VPANDN       Y10, Y14, Y10
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y11, Y11
+	VPOR         Y14, Y10, Y10
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
 	VPERMD       Y9, Y6, Y9
 	VMOVDQU      Y9, 192(AX)
-	VPBROADCASTW 60(SP), Y7
-	VMOVDQU      896(DX), Y8
-	VPAND        Y8, Y0, Y9
-	VPCMPGTW     Y7, Y9, Y10
-	VPSUBW       Y10, Y2, Y2
-	VMOVDQU      928(DX), Y10
-	VPAND        Y10, Y0, Y11
-	VPCMPGTW     Y7, Y11, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 28(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y9, Y12
+	VMOVDQU      896(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      928(DX), Y9
+	VPAND        Y9, Y0, Y10
+	VPBROADCASTW 60(SP), Y11
+	VPCMPGTW     Y11, Y8, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPCMPGTW     Y11, Y10, Y11
+	VPSUBW       Y11, Y2, Y2
+	VPBROADCASTW 28(SP), Y11
+	VPCMPEQW     words0000<>+0(SB), Y8, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y8, Y13, Y8
+	VPANDN       Y7, Y13, Y7
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y11, Y12
+	VPOR         Y13, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y12
 	VPAND        64(SP), Y12, Y13
-	VPANDN       Y10, Y13, Y10
+	VPANDN       Y9, Y13, Y9
 	VPAND        96(SP), Y12, Y13
-	VPOR         Y13, Y10, Y10
+	VPOR         Y13, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPSRLW       $0x06, Y8, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y8, Y8
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y10, Y9
+	VPAND        Y3, Y9, Y9
+	VPSUBW       Y11, Y10, Y10
+	VPADDW       Y9, Y10, Y10
+	VPSRAW       $0x05, Y10, Y10
 	VPACKSSWB    Y10, Y8, Y8
-	VPSRLW       $0x06, Y9, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y9, Y9
-	VPADDW       Y10, Y9, Y9
-	VPSRAW       $0x05, Y9, Y9
-	VPSRLW       $0x06, Y11, Y10
-	VPAND        Y3, Y10, Y10
-	VPSUBW       Y7, Y11, Y11
-	VPADDW       Y10, Y11, Y11
-	VPSRAW       $0x05, Y11, Y11
-	VPACKSSWB    Y11, Y9, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y9
+	VPMINSB      bytes000f<>+0(SB), Y8, Y9
 	VPSHUFB      Y9, Y4, Y9
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y9, Y9
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y9, Y9
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y9, Y9
 	VPSHUFB      Y9, Y5, Y9
 	VPMADDUBSW   pairs<>+0(SB), Y9, Y9
-	VPBROADCASTW 62(SP), Y7
-	VMOVDQU      960(DX), Y8
-	VPAND        Y8, Y0, Y10
-	VPCMPGTW     Y7, Y10, Y11
-	VPSUBW       Y11, Y2, Y2
-	VMOVDQU      992(DX), Y11
-	VPAND        Y11, Y0, Y12
-	VPCMPGTW     Y7, Y12, Y7
-	VPSUBW       Y7, Y2, Y2
-	VPBROADCASTW 30(SP), Y7
-	VPCMPEQW     words0000<>+0(SB), Y10, Y13
+	VMOVDQU      960(DX), Y7
+	VPAND        Y7, Y0, Y8
+	VMOVDQU      992(DX), Y10
+	VPAND        Y10, Y0, Y11
+	VPBROADCASTW 62(SP), Y12
+	VPCMPGTW     Y12, Y8, Y13
+	VPSUBW       Y13, Y2, Y2
+	VPCMPGTW     Y12, Y11, Y12
+	VPSUBW       Y12, Y2, Y2
+	VPBROADCASTW 30(SP), Y12
+	VPCMPEQW     words0000<>+0(SB), Y8, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y8, Y14, Y8
+	VPANDN       Y7, Y14, Y7
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y12, Y13
+	VPOR         Y14, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y11, Y13
 	VPAND        64(SP), Y13, Y14
-	VPANDN       Y11, Y14, Y11
+	VPANDN       Y10, Y14, Y10
 	VPAND        96(SP), Y13, Y14
-	VPOR         Y14, Y11, Y11
+	VPOR         Y14, Y10, Y10
+	VPACKSSWB    Y10, Y7, Y7
+	VPSRLW       $0x06, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y8, Y8
+	VPADDW       Y10, Y8, Y8
+	VPSRAW       $0x05, Y8, Y8
+	VPSRLW       $0x06, Y11, Y10
+	VPAND        Y3, Y10, Y10
+	VPSUBW       Y12, Y11, Y11
+	VPADDW       Y10, Y11, Y11
+	VPSRAW       $0x05, Y11, Y11
 	VPACKSSWB    Y11, Y8, Y8
-	VPSRLW       $0x06, Y10, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y10, Y10
-	VPADDW       Y11, Y10, Y10
-	VPSRAW       $0x05, Y10, Y10
-	VPSRLW       $0x06, Y12, Y11
-	VPAND        Y3, Y11, Y11
-	VPSUBW       Y7, Y12, Y12
-	VPADDW       Y11, Y12, Y12
-	VPSRAW       $0x05, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y7
-	VPMINSB      bytes000f<>+0(SB), Y7, Y10
+	VPMINSB      bytes000f<>+0(SB), Y8, Y10
 	VPSHUFB      Y10, Y4, Y10
-	VPCMPGTB     bytes0010<>+0(SB), Y7, Y7
-	VPSUBB       Y7, Y10, Y10
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        bytes0008<>+0(SB), Y8, Y8
-	VPOR         Y8, Y10, Y10
+	VPCMPGTB     bytes0010<>+0(SB), Y8, Y8
+	VPSUBB       Y8, Y10, Y10
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        bytes0008<>+0(SB), Y7, Y7
+	VPOR         Y7, Y10, Y10
 	VPSHUFB      Y10, Y5, Y10
 	VPMADDUBSW   pairs<>+0(SB), Y10, Y10
 	VPACKUSWB    Y10, Y9, Y9
@@ -1846,903 +1848,739 @@ GLOBL words0000<>(SB), RODATA|NOPTR, $32
 
 // func encodeE4M3AVX2(codes *byte, scales *byte, src *byte, n int, rule *byte) (redo int, clipped int)
 // Requires: AVX, AVX2, F16C, POPCNT
-TEXT ·encodeE4M3AVX2(SB), NOSPLIT, $128-56
-	MOVQ    codes+0(FP), AX
-	MOVQ    scales+8(FP), CX
-	MOVQ    src+16(FP), DX
-	MOVQ    n+24(FP), BX
-	MOVQ    rule+32(FP), SI
-	XORQ    DI, DI
-	VMOVDQU words7fff<>+0(SB), Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y3, Y3, Y3
-	VMOVDQU order<>+0(SB), Y4
-	TESTQ   BX, BX
-	JZ      encodeE4M3AVX2_done
+TEXT ·encodeE4M3AVX2(SB), NOSPLIT, $160-56
+	MOVQ         codes+0(FP), AX
+	MOVQ         scales+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         rule+32(FP), SI
+	XORQ         DI, DI
+	VMOVDQU      words7fff<>+0(SB), Y0
+	VPXOR        Y1, Y1, Y1
+	VMOVDQU      words0001<>+0(SB), Y3
+	VMOVDQU      bytes007e<>+0(SB), Y4
+	VMOVDQU      bytes0008<>+0(SB), Y6
+	VPBROADCASTW 16(SI), Y5
+	VPANDN       bytes0001<>+0(SB), Y5, Y5
+	TESTQ        BX, BX
+	JZ           encodeE4M3AVX2_done
 
 encodeE4M3AVX2_loop:
 	VPXOR        Y2, Y2, Y2
-	VPAND        (DX), Y0, Y5
-	VPAND        32(DX), Y0, Y6
-	VPMAXUW      Y6, Y5, Y5
-	VPAND        64(DX), Y0, Y7
-	VPAND        96(DX), Y0, Y6
-	VPMAXUW      Y6, Y7, Y7
-	VPUNPCKLWD   Y7, Y5, Y6
-	VPUNPCKHWD   Y7, Y5, Y5
-	VPMAXUW      Y5, Y6, Y6
-	VPAND        128(DX), Y0, Y5
-	VPAND        160(DX), Y0, Y7
-	VPMAXUW      Y7, Y5, Y5
-	VPAND        192(DX), Y0, Y8
-	VPAND        224(DX), Y0, Y7
-	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLWD   Y8, Y5, Y7
-	VPUNPCKHWD   Y8, Y5, Y5
-	VPMAXUW      Y5, Y7, Y7
-	VPUNPCKLDQ   Y7, Y6, Y5
-	VPUNPCKHDQ   Y7, Y6, Y6
-	VPMAXUW      Y6, Y5, Y5
-	VPAND        256(DX), Y0, Y7
-	VPAND        288(DX), Y0, Y6
-	VPMAXUW      Y6, Y7, Y7
-	VPAND        320(DX), Y0, Y8
-	VPAND        352(DX), Y0, Y6
-	VPMAXUW      Y6, Y8, Y8
-	VPUNPCKLWD   Y8, Y7, Y6
-	VPUNPCKHWD   Y8, Y7, Y7
-	VPMAXUW      Y7, Y6, Y6
-	VPAND        384(DX), Y0, Y7
-	VPAND        416(DX), Y0, Y8
+	VPAND        (DX), Y0, Y7
+	VPAND        32(DX), Y0, Y8
 	VPMAXUW      Y8, Y7, Y7
-	VPAND        448(DX), Y0, Y9
-	VPAND        480(DX), Y0, Y8
+	VPAND        64(DX), Y0, Y9
+	VPAND        96(DX), Y0, Y8
 	VPMAXUW      Y8, Y9, Y9
 	VPUNPCKLWD   Y9, Y7, Y8
 	VPUNPCKHWD   Y9, Y7, Y7
 	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLDQ   Y8, Y6, Y7
-	VPUNPCKHDQ   Y8, Y6, Y6
-	VPMAXUW      Y6, Y7, Y7
-	VPUNPCKLQDQ  Y7, Y5, Y6
-	VPUNPCKHQDQ  Y7, Y5, Y5
-	VPMAXUW      Y5, Y6, Y6
-	VPAND        512(DX), Y0, Y5
-	VPAND        544(DX), Y0, Y7
-	VPMAXUW      Y7, Y5, Y5
-	VPAND        576(DX), Y0, Y8
-	VPAND        608(DX), Y0, Y7
-	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLWD   Y8, Y5, Y7
-	VPUNPCKHWD   Y8, Y5, Y5
-	VPMAXUW      Y5, Y7, Y7
-	VPAND        640(DX), Y0, Y5
-	VPAND        672(DX), Y0, Y8
-	VPMAXUW      Y8, Y5, Y5
-	VPAND        704(DX), Y0, Y9
-	VPAND        736(DX), Y0, Y8
-	VPMAXUW      Y8, Y9, Y9
-	VPUNPCKLWD   Y9, Y5, Y8
-	VPUNPCKHWD   Y9, Y5, Y5
-	VPMAXUW      Y5, Y8, Y8
-	VPUNPCKLDQ   Y8, Y7, Y5
-	VPUNPCKHDQ   Y8, Y7, Y7
-	VPMAXUW      Y7, Y5, Y5
-	VPAND        768(DX), Y0, Y8
-	VPAND        800(DX), Y0, Y7
-	VPMAXUW      Y7, Y8, Y8
-	VPAND        832(DX), Y0, Y9
-	VPAND        864(DX), Y0, Y7
-	VPMAXUW      Y7, Y9, Y9
-	VPUNPCKLWD   Y9, Y8, Y7
-	VPUNPCKHWD   Y9, Y8, Y8
-	VPMAXUW      Y8, Y7, Y7
-	VPAND        896(DX), Y0, Y8
-	VPAND        928(DX), Y0, Y9
-	VPMAXUW      Y9, Y8, Y8
-	VPAND        960(DX), Y0, Y10
-	VPAND        992(DX), Y0, Y9
+	VPAND        128(DX), Y0, Y7
+	VPAND        160(DX), Y0, Y9
+	VPMAXUW      Y9, Y7, Y7
+	VPAND        192(DX), Y0, Y10
+	VPAND        224(DX), Y0, Y9
 	VPMAXUW      Y9, Y10, Y10
-	VPUNPCKLWD   Y10, Y8, Y9
-	VPUNPCKHWD   Y10, Y8, Y8
+	VPUNPCKLWD   Y10, Y7, Y9
+	VPUNPCKHWD   Y10, Y7, Y7
+	VPMAXUW      Y7, Y9, Y9
+	VPUNPCKLDQ   Y9, Y8, Y7
+	VPUNPCKHDQ   Y9, Y8, Y8
+	VPMAXUW      Y8, Y7, Y7
+	VPAND        256(DX), Y0, Y9
+	VPAND        288(DX), Y0, Y8
 	VPMAXUW      Y8, Y9, Y9
-	VPUNPCKLDQ   Y9, Y7, Y8
-	VPUNPCKHDQ   Y9, Y7, Y7
+	VPAND        320(DX), Y0, Y10
+	VPAND        352(DX), Y0, Y8
+	VPMAXUW      Y8, Y10, Y10
+	VPUNPCKLWD   Y10, Y9, Y8
+	VPUNPCKHWD   Y10, Y9, Y9
+	VPMAXUW      Y9, Y8, Y8
+	VPAND        384(DX), Y0, Y9
+	VPAND        416(DX), Y0, Y10
+	VPMAXUW      Y10, Y9, Y9
+	VPAND        448(DX), Y0, Y11
+	VPAND        480(DX), Y0, Y10
+	VPMAXUW      Y10, Y11, Y11
+	VPUNPCKLWD   Y11, Y9, Y10
+	VPUNPCKHWD   Y11, Y9, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPUNPCKLDQ   Y10, Y8, Y9
+	VPUNPCKHDQ   Y10, Y8, Y8
+	VPMAXUW      Y8, Y9, Y9
+	VPUNPCKLQDQ  Y9, Y7, Y8
+	VPUNPCKHQDQ  Y9, Y7, Y7
 	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLQDQ  Y8, Y5, Y7
-	VPUNPCKHQDQ  Y8, Y5, Y5
-	VPMAXUW      Y5, Y7, Y7
-	VPERM2I128   $0x20, Y7, Y6, Y5
-	VPERM2I128   $0x31, Y7, Y6, Y6
-	VPMAXUW      Y6, Y5, Y5
-	VPBROADCASTW (SI), Y7
-	VPADDW       Y5, Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPBROADCASTW 2(SI), Y6
-	VPSUBW       Y6, Y7, Y7
-	VPCMPGTW     words7f7f<>+0(SB), Y5, Y5
-	VPBROADCASTW 4(SI), Y6
-	VPCMPGTW     Y7, Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTW 6(SI), Y6
-	VPCMPGTW     Y6, Y7, Y6
-	VPOR         Y6, Y5, Y5
-	VPMOVMSKB    Y5, R8
+	VPAND        512(DX), Y0, Y7
+	VPAND        544(DX), Y0, Y9
+	VPMAXUW      Y9, Y7, Y7
+	VPAND        576(DX), Y0, Y10
+	VPAND        608(DX), Y0, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPUNPCKLWD   Y10, Y7, Y9
+	VPUNPCKHWD   Y10, Y7, Y7
+	VPMAXUW      Y7, Y9, Y9
+	VPAND        640(DX), Y0, Y7
+	VPAND        672(DX), Y0, Y10
+	VPMAXUW      Y10, Y7, Y7
+	VPAND        704(DX), Y0, Y11
+	VPAND        736(DX), Y0, Y10
+	VPMAXUW      Y10, Y11, Y11
+	VPUNPCKLWD   Y11, Y7, Y10
+	VPUNPCKHWD   Y11, Y7, Y7
+	VPMAXUW      Y7, Y10, Y10
+	VPUNPCKLDQ   Y10, Y9, Y7
+	VPUNPCKHDQ   Y10, Y9, Y9
+	VPMAXUW      Y9, Y7, Y7
+	VPAND        768(DX), Y0, Y10
+	VPAND        800(DX), Y0, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPAND        832(DX), Y0, Y11
+	VPAND        864(DX), Y0, Y9
+	VPMAXUW      Y9, Y11, Y11
+	VPUNPCKLWD   Y11, Y10, Y9
+	VPUNPCKHWD   Y11, Y10, Y10
+	VPMAXUW      Y10, Y9, Y9
+	VPAND        896(DX), Y0, Y10
+	VPAND        928(DX), Y0, Y11
+	VPMAXUW      Y11, Y10, Y10
+	VPAND        960(DX), Y0, Y12
+	VPAND        992(DX), Y0, Y11
+	VPMAXUW      Y11, Y12, Y12
+	VPUNPCKLWD   Y12, Y10, Y11
+	VPUNPCKHWD   Y12, Y10, Y10
+	VPMAXUW      Y10, Y11, Y11
+	VPUNPCKLDQ   Y11, Y9, Y10
+	VPUNPCKHDQ   Y11, Y9, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPUNPCKLQDQ  Y10, Y7, Y9
+	VPUNPCKHQDQ  Y10, Y7, Y7
+	VPMAXUW      Y7, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y7
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VPMAXUW      Y8, Y7, Y7
+	VPBROADCASTW (SI), Y9
+	VPADDW       Y7, Y9, Y9
+	VPSRLW       $0x07, Y9, Y9
+	VPBROADCASTW 2(SI), Y8
+	VPSUBW       Y8, Y9, Y9
+	VPCMPGTW     words7f7f<>+0(SB), Y7, Y10
+	VPBROADCASTW 4(SI), Y8
+	VPCMPGTW     Y9, Y8, Y8
+	VPOR         Y8, Y10, Y10
+	VPBROADCASTW 6(SI), Y8
+	VPCMPGTW     Y8, Y9, Y8
+	VPOR         Y8, Y10, Y10
+	VPMOVMSKB    Y10, R8
 	POPCNTL      R8, R8
 	ADDQ         R8, DI
-	VPOR         Y5, Y7, Y6
-	VPAND        words00ff<>+0(SB), Y6, Y6
-	VEXTRACTI128 $0x01, Y6, X8
-	VPACKUSWB    X8, X6, X8
-	VMOVDQU      X8, (CX)
-	VPSLLW       $0x07, Y7, Y6
-	VPADDSW      words0460<>+0(SB), Y6, Y6
-	VPSRLW       $0x01, Y5, Y5
-	VPMAXSW      Y5, Y6, Y6
-	VMOVDQU      Y6, 32(SP)
-	VMOVDQU      words00f6<>+0(SB), Y5
-	VPSUBW       Y7, Y5, Y7
-	VPSLLW       $0x07, Y7, Y7
-	VMOVDQU      Y7, (SP)
-	VPBROADCASTW 32(SP), Y8
-	VMOVDQU      (DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
+	VPOR         Y10, Y9, Y8
+	VPAND        words00ff<>+0(SB), Y8, Y8
+	VEXTRACTI128 $0x01, Y8, X11
+	VPACKUSWB    X11, X8, X11
+	VMOVDQU      X11, (CX)
+	VPSLLW       $0x07, Y9, Y8
+	VPADDSW      words0460<>+0(SB), Y8, Y8
+	VPSRLW       $0x01, Y10, Y10
+	VPMAXSW      Y10, Y8, Y8
+	VMOVDQU      Y8, 32(SP)
+	VPCMPGTW     Y8, Y7, Y7
+	VMOVDQU      words0007<>+0(SB), Y8
+	VPSUBW       Y8, Y9, Y8
+	VPSLLW       $0x07, Y8, Y8
+	VPSUBW       words0007<>+0(SB), Y8, Y8
+	VMOVDQU      Y8, 128(SP)
+	VMOVDQU      words00f6<>+0(SB), Y8
+	VPSUBW       Y9, Y8, Y9
+	VPSLLW       $0x07, Y9, Y9
+	VMOVDQU      Y9, (SP)
+	VPMOVMSKB    Y7, R8
+	ANDL         $0x55555555, R8
+	TESTQ        R8, R8
+	JZ           encodeE4M3AVX2_clip_none
+
+encodeE4M3AVX2_clip_each:
+	BSFQ         R8, R9
+	LEAQ         -1(R8), R11
+	ANDQ         R11, R8
+	MOVQ         R9, R11
+	SHLQ         $0x05, R11
+	LEAQ         32(SP), R12
+	VMOVDQU      (DX)(R11*1), Y7
+	VPAND        Y7, Y0, Y7
+	VMOVDQU      32(DX)(R11*1), Y8
+	VPAND        Y8, Y0, Y8
+	VPBROADCASTW (R12)(R9*1), Y9
+	VPCMPGTW     Y9, Y7, Y7
 	VPSUBW       Y7, Y2, Y2
+	VPCMPGTW     Y9, Y8, Y7
+	VPSUBW       Y7, Y2, Y2
+	TESTQ        R8, R8
+	JNZ          encodeE4M3AVX2_clip_each
+
+encodeE4M3AVX2_clip_none:
+	XORL         R8, R8
+	VMOVDQU      (DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      32(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW (SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, (AX)
-	VPBROADCASTW 34(SP), Y8
-	VMOVDQU      64(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 128(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal0
+	ORL          $0x00000001, R8
+
+encodeE4M3AVX2_normal0:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, (AX)
+	VMOVDQU      64(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      96(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 2(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 32(AX)
-	VPBROADCASTW 36(SP), Y8
-	VMOVDQU      128(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 130(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal1
+	ORL          $0x00000004, R8
+
+encodeE4M3AVX2_normal1:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 32(AX)
+	VMOVDQU      128(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      160(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 4(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 64(AX)
-	VPBROADCASTW 38(SP), Y8
-	VMOVDQU      192(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 132(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal2
+	ORL          $0x00000010, R8
+
+encodeE4M3AVX2_normal2:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 64(AX)
+	VMOVDQU      192(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      224(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 6(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 96(AX)
-	VPBROADCASTW 40(SP), Y8
-	VMOVDQU      256(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 134(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal3
+	ORL          $0x00000040, R8
+
+encodeE4M3AVX2_normal3:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 96(AX)
+	VMOVDQU      256(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      288(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 8(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 128(AX)
-	VPBROADCASTW 42(SP), Y8
-	VMOVDQU      320(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 136(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal4
+	ORL          $0x00000100, R8
+
+encodeE4M3AVX2_normal4:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 128(AX)
+	VMOVDQU      320(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      352(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 10(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 160(AX)
-	VPBROADCASTW 44(SP), Y8
-	VMOVDQU      384(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 138(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal5
+	ORL          $0x00000400, R8
+
+encodeE4M3AVX2_normal5:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 160(AX)
+	VMOVDQU      384(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      416(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 12(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 192(AX)
-	VPBROADCASTW 46(SP), Y8
-	VMOVDQU      448(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 140(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal6
+	ORL          $0x00001000, R8
+
+encodeE4M3AVX2_normal6:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 192(AX)
+	VMOVDQU      448(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      480(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 14(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 224(AX)
-	VPBROADCASTW 48(SP), Y8
-	VMOVDQU      512(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 142(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal7
+	ORL          $0x00004000, R8
+
+encodeE4M3AVX2_normal7:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 224(AX)
+	VMOVDQU      512(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      544(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 16(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 256(AX)
-	VPBROADCASTW 50(SP), Y8
-	VMOVDQU      576(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 144(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal8
+	ORL          $0x00010000, R8
+
+encodeE4M3AVX2_normal8:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 256(AX)
+	VMOVDQU      576(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      608(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 18(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 288(AX)
-	VPBROADCASTW 52(SP), Y8
-	VMOVDQU      640(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 146(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal9
+	ORL          $0x00040000, R8
+
+encodeE4M3AVX2_normal9:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 288(AX)
+	VMOVDQU      640(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      672(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 20(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 320(AX)
-	VPBROADCASTW 54(SP), Y8
-	VMOVDQU      704(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 148(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal10
+	ORL          $0x00100000, R8
+
+encodeE4M3AVX2_normal10:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 320(AX)
+	VMOVDQU      704(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      736(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 22(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 352(AX)
-	VPBROADCASTW 56(SP), Y8
-	VMOVDQU      768(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 150(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal11
+	ORL          $0x00400000, R8
+
+encodeE4M3AVX2_normal11:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 352(AX)
+	VMOVDQU      768(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      800(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 24(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 384(AX)
-	VPBROADCASTW 58(SP), Y8
-	VMOVDQU      832(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 152(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal12
+	ORL          $0x01000000, R8
+
+encodeE4M3AVX2_normal12:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 384(AX)
+	VMOVDQU      832(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      864(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 26(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 416(AX)
-	VPBROADCASTW 60(SP), Y8
-	VMOVDQU      896(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 154(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal13
+	ORL          $0x04000000, R8
+
+encodeE4M3AVX2_normal13:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 416(AX)
+	VMOVDQU      896(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      928(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 28(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 448(AX)
-	VPBROADCASTW 62(SP), Y8
-	VMOVDQU      960(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 156(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal14
+	ORL          $0x10000000, R8
+
+encodeE4M3AVX2_normal14:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 448(AX)
+	VMOVDQU      960(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      992(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 30(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 480(AX)
-	ADDQ         $0x00000200, AX
-	VPMADDWD     words0001<>+0(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	ADDQ         $0x00000400, DX
-	ADDQ         $0x10, CX
-	SUBQ         $0x10, BX
-	JNZ          encodeE4M3AVX2_loop
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 158(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3AVX2_normal15
+	ORL          $0x40000000, R8
+
+encodeE4M3AVX2_normal15:
+	VPOR    Y5, Y8, Y9
+	VPSIGNB Y9, Y7, Y7
+	VPAND   bytes0080<>+0(SB), Y7, Y7
+	VPOR    Y7, Y8, Y8
+	VPERMQ  $0xd8, Y8, Y8
+	VMOVDQU Y8, 480(AX)
+	TESTQ   R8, R8
+	JZ      encodeE4M3AVX2_half_none
+
+encodeE4M3AVX2_half_each:
+	BSFQ         R8, R10
+	LEAQ         -1(R8), R11
+	ANDQ         R11, R8
+	LEAQ         (SP), R11
+	VPBROADCASTW (R11)(R10*1), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VMOVDQU      order<>+0(SB), Y9
+	MOVQ         R10, R11
+	SHLQ         $0x05, R11
+	VMOVDQU      (DX)(R11*1), Y10
+	VPAND        Y10, Y0, Y11
+	VMOVDQU      32(DX)(R11*1), Y12
+	VPAND        Y12, Y0, Y13
+	VPACKSSWB    Y12, Y10, Y10
+	VPUNPCKLWD   Y11, Y8, Y12
+	VPUNPCKHWD   Y11, Y8, Y11
+	VMULPS       Y7, Y12, Y12
+	VMULPS       Y7, Y11, Y11
+	VCVTPS2PH    $0x02, Y12, X12
+	VCVTPS2PH    $0x02, Y11, X11
+	VINSERTI128  $0x01, X11, Y12, Y11
+	VPSRLW       $0x07, Y11, Y12
+	VPAND        words0001<>+0(SB), Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPADDW       words003f<>+0(SB), Y11, Y11
+	VPSRLW       $0x07, Y11, Y11
+	VPUNPCKLWD   Y13, Y8, Y12
+	VPUNPCKHWD   Y13, Y8, Y8
+	VMULPS       Y7, Y12, Y12
+	VMULPS       Y7, Y8, Y8
+	VCVTPS2PH    $0x02, Y12, X12
+	VCVTPS2PH    $0x02, Y8, X8
+	VINSERTI128  $0x01, X8, Y12, Y13
+	VPSRLW       $0x07, Y13, Y7
+	VPAND        words0001<>+0(SB), Y7, Y7
+	VPADDW       Y7, Y13, Y13
+	VPADDW       words003f<>+0(SB), Y13, Y13
+	VPSRLW       $0x07, Y13, Y13
+	VPACKUSWB    Y13, Y11, Y7
+	VPMINUB      Y4, Y7, Y7
+	VPERMD       Y7, Y9, Y7
+	VPERMQ       $0xd8, Y10, Y10
+	VPOR         Y5, Y7, Y8
+	VPSIGNB      Y8, Y10, Y10
+	VPAND        bytes0080<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	SHRQ         $0x01, R11
+	VMOVDQU      Y7, (AX)(R11*1)
+	TESTQ        R8, R8
+	JNZ          encodeE4M3AVX2_half_each
+
+encodeE4M3AVX2_half_none:
+	ADDQ     $0x00000200, AX
+	VPMADDWD words0001<>+0(SB), Y2, Y2
+	VPADDD   Y2, Y1, Y1
+	ADDQ     $0x00000400, DX
+	ADDQ     $0x10, CX
+	SUBQ     $0x10, BX
+	JNZ      encodeE4M3AVX2_loop
 
 encodeE4M3AVX2_done:
 	SHRQ         $0x01, DI
@@ -2757,60 +2595,6 @@ encodeE4M3AVX2_done:
 	MOVQ         AX, clipped+48(FP)
 	VZEROUPPER
 	RET
-
-DATA words0460<>+0(SB)/2, $0x0460
-DATA words0460<>+2(SB)/2, $0x0460
-DATA words0460<>+4(SB)/2, $0x0460
-DATA words0460<>+6(SB)/2, $0x0460
-DATA words0460<>+8(SB)/2, $0x0460
-DATA words0460<>+10(SB)/2, $0x0460
-DATA words0460<>+12(SB)/2, $0x0460
-DATA words0460<>+14(SB)/2, $0x0460
-DATA words0460<>+16(SB)/2, $0x0460
-DATA words0460<>+18(SB)/2, $0x0460
-DATA words0460<>+20(SB)/2, $0x0460
-DATA words0460<>+22(SB)/2, $0x0460
-DATA words0460<>+24(SB)/2, $0x0460
-DATA words0460<>+26(SB)/2, $0x0460
-DATA words0460<>+28(SB)/2, $0x0460
-DATA words0460<>+30(SB)/2, $0x0460
-GLOBL words0460<>(SB), RODATA|NOPTR, $32
-
-DATA words00f6<>+0(SB)/2, $0x00f6
-DATA words00f6<>+2(SB)/2, $0x00f6
-DATA words00f6<>+4(SB)/2, $0x00f6
-DATA words00f6<>+6(SB)/2, $0x00f6
-DATA words00f6<>+8(SB)/2, $0x00f6
-DATA words00f6<>+10(SB)/2, $0x00f6
-DATA words00f6<>+12(SB)/2, $0x00f6
-DATA words00f6<>+14(SB)/2, $0x00f6
-DATA words00f6<>+16(SB)/2, $0x00f6
-DATA words00f6<>+18(SB)/2, $0x00f6
-DATA words00f6<>+20(SB)/2, $0x00f6
-DATA words00f6<>+22(SB)/2, $0x00f6
-DATA words00f6<>+24(SB)/2, $0x00f6
-DATA words00f6<>+26(SB)/2, $0x00f6
-DATA words00f6<>+28(SB)/2, $0x00f6
-DATA words00f6<>+30(SB)/2, $0x00f6
-GLOBL words00f6<>(SB), RODATA|NOPTR, $32
-
-DATA words003f<>+0(SB)/2, $0x003f
-DATA words003f<>+2(SB)/2, $0x003f
-DATA words003f<>+4(SB)/2, $0x003f
-DATA words003f<>+6(SB)/2, $0x003f
-DATA words003f<>+8(SB)/2, $0x003f
-DATA words003f<>+10(SB)/2, $0x003f
-DATA words003f<>+12(SB)/2, $0x003f
-DATA words003f<>+14(SB)/2, $0x003f
-DATA words003f<>+16(SB)/2, $0x003f
-DATA words003f<>+18(SB)/2, $0x003f
-DATA words003f<>+20(SB)/2, $0x003f
-DATA words003f<>+22(SB)/2, $0x003f
-DATA words003f<>+24(SB)/2, $0x003f
-DATA words003f<>+26(SB)/2, $0x003f
-DATA words003f<>+28(SB)/2, $0x003f
-DATA words003f<>+30(SB)/2, $0x003f
-GLOBL words003f<>(SB), RODATA|NOPTR, $32
 
 DATA bytes007e<>+0(SB)/1, $0x7e
 DATA bytes007e<>+1(SB)/1, $0x7e
@@ -2846,6 +2630,94 @@ DATA bytes007e<>+30(SB)/1, $0x7e
 DATA bytes007e<>+31(SB)/1, $0x7e
 GLOBL bytes007e<>(SB), RODATA|NOPTR, $32
 
+DATA bytes0001<>+0(SB)/1, $0x01
+DATA bytes0001<>+1(SB)/1, $0x01
+DATA bytes0001<>+2(SB)/1, $0x01
+DATA bytes0001<>+3(SB)/1, $0x01
+DATA bytes0001<>+4(SB)/1, $0x01
+DATA bytes0001<>+5(SB)/1, $0x01
+DATA bytes0001<>+6(SB)/1, $0x01
+DATA bytes0001<>+7(SB)/1, $0x01
+DATA bytes0001<>+8(SB)/1, $0x01
+DATA bytes0001<>+9(SB)/1, $0x01
+DATA bytes0001<>+10(SB)/1, $0x01
+DATA bytes0001<>+11(SB)/1, $0x01
+DATA bytes0001<>+12(SB)/1, $0x01
+DATA bytes0001<>+13(SB)/1, $0x01
+DATA bytes0001<>+14(SB)/1, $0x01
+DATA bytes0001<>+15(SB)/1, $0x01
+DATA bytes0001<>+16(SB)/1, $0x01
+DATA bytes0001<>+17(SB)/1, $0x01
+DATA bytes0001<>+18(SB)/1, $0x01
+DATA bytes0001<>+19(SB)/1, $0x01
+DATA bytes0001<>+20(SB)/1, $0x01
+DATA bytes0001<>+21(SB)/1, $0x01
+DATA bytes0001<>+22(SB)/1, $0x01
+DATA bytes0001<>+23(SB)/1, $0x01
+DATA bytes0001<>+24(SB)/1, $0x01
+DATA bytes0001<>+25(SB)/1, $0x01
+DATA bytes0001<>+26(SB)/1, $0x01
+DATA bytes0001<>+27(SB)/1, $0x01
+DATA bytes0001<>+28(SB)/1, $0x01
+DATA bytes0001<>+29(SB)/1, $0x01
+DATA bytes0001<>+30(SB)/1, $0x01
+DATA bytes0001<>+31(SB)/1, $0x01
+GLOBL bytes0001<>(SB), RODATA|NOPTR, $32
+
+DATA words0460<>+0(SB)/2, $0x0460
+DATA words0460<>+2(SB)/2, $0x0460
+DATA words0460<>+4(SB)/2, $0x0460
+DATA words0460<>+6(SB)/2, $0x0460
+DATA words0460<>+8(SB)/2, $0x0460
+DATA words0460<>+10(SB)/2, $0x0460
+DATA words0460<>+12(SB)/2, $0x0460
+DATA words0460<>+14(SB)/2, $0x0460
+DATA words0460<>+16(SB)/2, $0x0460
+DATA words0460<>+18(SB)/2, $0x0460
+DATA words0460<>+20(SB)/2, $0x0460
+DATA words0460<>+22(SB)/2, $0x0460
+DATA words0460<>+24(SB)/2, $0x0460
+DATA words0460<>+26(SB)/2, $0x0460
+DATA words0460<>+28(SB)/2, $0x0460
+DATA words0460<>+30(SB)/2, $0x0460
+GLOBL words0460<>(SB), RODATA|NOPTR, $32
+
+DATA words0007<>+0(SB)/2, $0x0007
+DATA words0007<>+2(SB)/2, $0x0007
+DATA words0007<>+4(SB)/2, $0x0007
+DATA words0007<>+6(SB)/2, $0x0007
+DATA words0007<>+8(SB)/2, $0x0007
+DATA words0007<>+10(SB)/2, $0x0007
+DATA words0007<>+12(SB)/2, $0x0007
+DATA words0007<>+14(SB)/2, $0x0007
+DATA words0007<>+16(SB)/2, $0x0007
+DATA words0007<>+18(SB)/2, $0x0007
+DATA words0007<>+20(SB)/2, $0x0007
+DATA words0007<>+22(SB)/2, $0x0007
+DATA words0007<>+24(SB)/2, $0x0007
+DATA words0007<>+26(SB)/2, $0x0007
+DATA words0007<>+28(SB)/2, $0x0007
+DATA words0007<>+30(SB)/2, $0x0007
+GLOBL words0007<>(SB), RODATA|NOPTR, $32
+
+DATA words00f6<>+0(SB)/2, $0x00f6
+DATA words00f6<>+2(SB)/2, $0x00f6
+DATA words00f6<>+4(SB)/2, $0x00f6
+DATA words00f6<>+6(SB)/2, $0x00f6
+DATA words00f6<>+8(SB)/2, $0x00f6
+DATA words00f6<>+10(SB)/2, $0x00f6
+DATA words00f6<>+12(SB)/2, $0x00f6
+DATA words00f6<>+14(SB)/2, $0x00f6
+DATA words00f6<>+16(SB)/2, $0x00f6
+DATA words00f6<>+18(SB)/2, $0x00f6
+DATA words00f6<>+20(SB)/2, $0x00f6
+DATA words00f6<>+22(SB)/2, $0x00f6
+DATA words00f6<>+24(SB)/2, $0x00f6
+DATA words00f6<>+26(SB)/2, $0x00f6
+DATA words00f6<>+28(SB)/2, $0x00f6
+DATA words00f6<>+30(SB)/2, $0x00f6
+GLOBL words00f6<>(SB), RODATA|NOPTR, $32
+
 DATA bytes0080<>+0(SB)/1, $0x80
 DATA bytes0080<>+1(SB)/1, $0x80
 DATA bytes0080<>+2(SB)/1, $0x80
@@ -2880,9 +2752,27 @@ DATA bytes0080<>+30(SB)/1, $0x80
 DATA bytes0080<>+31(SB)/1, $0x80
 GLOBL bytes0080<>(SB), RODATA|NOPTR, $32
 
+DATA words003f<>+0(SB)/2, $0x003f
+DATA words003f<>+2(SB)/2, $0x003f
+DATA words003f<>+4(SB)/2, $0x003f
+DATA words003f<>+6(SB)/2, $0x003f
+DATA words003f<>+8(SB)/2, $0x003f
+DATA words003f<>+10(SB)/2, $0x003f
+DATA words003f<>+12(SB)/2, $0x003f
+DATA words003f<>+14(SB)/2, $0x003f
+DATA words003f<>+16(SB)/2, $0x003f
+DATA words003f<>+18(SB)/2, $0x003f
+DATA words003f<>+20(SB)/2, $0x003f
+DATA words003f<>+22(SB)/2, $0x003f
+DATA words003f<>+24(SB)/2, $0x003f
+DATA words003f<>+26(SB)/2, $0x003f
+DATA words003f<>+28(SB)/2, $0x003f
+DATA words003f<>+30(SB)/2, $0x003f
+GLOBL words003f<>(SB), RODATA|NOPTR, $32
+
 // func encodeE4M3ZerosAVX2(codes *byte, scales *byte, src *byte, n int, rule *byte) (redo int, clipped int)
 // Requires: AVX, AVX2, F16C, POPCNT
-TEXT ·encodeE4M3ZerosAVX2(SB), NOSPLIT, $128-56
+TEXT ·encodeE4M3ZerosAVX2(SB), NOSPLIT, $160-56
 	MOVQ         codes+0(FP), AX
 	MOVQ         scales+8(FP), CX
 	MOVQ         src+16(FP), DX
@@ -2895,1054 +2785,900 @@ TEXT ·encodeE4M3ZerosAVX2(SB), NOSPLIT, $128-56
 	VMOVDQU      Y2, 64(SP)
 	VPBROADCASTW 14(SI), Y2
 	VMOVDQU      Y2, 96(SP)
-	VPXOR        Y3, Y3, Y3
-	VMOVDQU      order<>+0(SB), Y4
+	VMOVDQU      words0001<>+0(SB), Y3
+	VMOVDQU      bytes007e<>+0(SB), Y4
+	VMOVDQU      bytes0008<>+0(SB), Y6
+	VPBROADCASTW 16(SI), Y5
+	VPANDN       bytes0001<>+0(SB), Y5, Y5
 	TESTQ        BX, BX
 	JZ           encodeE4M3ZerosAVX2_done
 
 encodeE4M3ZerosAVX2_loop:
 	VPXOR        Y2, Y2, Y2
-	VPAND        (DX), Y0, Y5
-	VPAND        32(DX), Y0, Y6
-	VPMAXUW      Y6, Y5, Y5
-	VPAND        64(DX), Y0, Y7
-	VPAND        96(DX), Y0, Y6
-	VPMAXUW      Y6, Y7, Y7
-	VPUNPCKLWD   Y7, Y5, Y6
-	VPUNPCKHWD   Y7, Y5, Y5
-	VPMAXUW      Y5, Y6, Y6
-	VPAND        128(DX), Y0, Y5
-	VPAND        160(DX), Y0, Y7
-	VPMAXUW      Y7, Y5, Y5
-	VPAND        192(DX), Y0, Y8
-	VPAND        224(DX), Y0, Y7
-	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLWD   Y8, Y5, Y7
-	VPUNPCKHWD   Y8, Y5, Y5
-	VPMAXUW      Y5, Y7, Y7
-	VPUNPCKLDQ   Y7, Y6, Y5
-	VPUNPCKHDQ   Y7, Y6, Y6
-	VPMAXUW      Y6, Y5, Y5
-	VPAND        256(DX), Y0, Y7
-	VPAND        288(DX), Y0, Y6
-	VPMAXUW      Y6, Y7, Y7
-	VPAND        320(DX), Y0, Y8
-	VPAND        352(DX), Y0, Y6
-	VPMAXUW      Y6, Y8, Y8
-	VPUNPCKLWD   Y8, Y7, Y6
-	VPUNPCKHWD   Y8, Y7, Y7
-	VPMAXUW      Y7, Y6, Y6
-	VPAND        384(DX), Y0, Y7
-	VPAND        416(DX), Y0, Y8
+	VPAND        (DX), Y0, Y7
+	VPAND        32(DX), Y0, Y8
 	VPMAXUW      Y8, Y7, Y7
-	VPAND        448(DX), Y0, Y9
-	VPAND        480(DX), Y0, Y8
+	VPAND        64(DX), Y0, Y9
+	VPAND        96(DX), Y0, Y8
 	VPMAXUW      Y8, Y9, Y9
 	VPUNPCKLWD   Y9, Y7, Y8
 	VPUNPCKHWD   Y9, Y7, Y7
 	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLDQ   Y8, Y6, Y7
-	VPUNPCKHDQ   Y8, Y6, Y6
-	VPMAXUW      Y6, Y7, Y7
-	VPUNPCKLQDQ  Y7, Y5, Y6
-	VPUNPCKHQDQ  Y7, Y5, Y5
-	VPMAXUW      Y5, Y6, Y6
-	VPAND        512(DX), Y0, Y5
-	VPAND        544(DX), Y0, Y7
-	VPMAXUW      Y7, Y5, Y5
-	VPAND        576(DX), Y0, Y8
-	VPAND        608(DX), Y0, Y7
-	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLWD   Y8, Y5, Y7
-	VPUNPCKHWD   Y8, Y5, Y5
-	VPMAXUW      Y5, Y7, Y7
-	VPAND        640(DX), Y0, Y5
-	VPAND        672(DX), Y0, Y8
-	VPMAXUW      Y8, Y5, Y5
-	VPAND        704(DX), Y0, Y9
-	VPAND        736(DX), Y0, Y8
-	VPMAXUW      Y8, Y9, Y9
-	VPUNPCKLWD   Y9, Y5, Y8
-	VPUNPCKHWD   Y9, Y5, Y5
-	VPMAXUW      Y5, Y8, Y8
-	VPUNPCKLDQ   Y8, Y7, Y5
-	VPUNPCKHDQ   Y8, Y7, Y7
-	VPMAXUW      Y7, Y5, Y5
-	VPAND        768(DX), Y0, Y8
-	VPAND        800(DX), Y0, Y7
-	VPMAXUW      Y7, Y8, Y8
-	VPAND        832(DX), Y0, Y9
-	VPAND        864(DX), Y0, Y7
-	VPMAXUW      Y7, Y9, Y9
-	VPUNPCKLWD   Y9, Y8, Y7
-	VPUNPCKHWD   Y9, Y8, Y8
-	VPMAXUW      Y8, Y7, Y7
-	VPAND        896(DX), Y0, Y8
-	VPAND        928(DX), Y0, Y9
-	VPMAXUW      Y9, Y8, Y8
-	VPAND        960(DX), Y0, Y10
-	VPAND        992(DX), Y0, Y9
+	VPAND        128(DX), Y0, Y7
+	VPAND        160(DX), Y0, Y9
+	VPMAXUW      Y9, Y7, Y7
+	VPAND        192(DX), Y0, Y10
+	VPAND        224(DX), Y0, Y9
 	VPMAXUW      Y9, Y10, Y10
-	VPUNPCKLWD   Y10, Y8, Y9
-	VPUNPCKHWD   Y10, Y8, Y8
+	VPUNPCKLWD   Y10, Y7, Y9
+	VPUNPCKHWD   Y10, Y7, Y7
+	VPMAXUW      Y7, Y9, Y9
+	VPUNPCKLDQ   Y9, Y8, Y7
+	VPUNPCKHDQ   Y9, Y8, Y8
+	VPMAXUW      Y8, Y7, Y7
+	VPAND        256(DX), Y0, Y9
+	VPAND        288(DX), Y0, Y8
 	VPMAXUW      Y8, Y9, Y9
-	VPUNPCKLDQ   Y9, Y7, Y8
-	VPUNPCKHDQ   Y9, Y7, Y7
+	VPAND        320(DX), Y0, Y10
+	VPAND        352(DX), Y0, Y8
+	VPMAXUW      Y8, Y10, Y10
+	VPUNPCKLWD   Y10, Y9, Y8
+	VPUNPCKHWD   Y10, Y9, Y9
+	VPMAXUW      Y9, Y8, Y8
+	VPAND        384(DX), Y0, Y9
+	VPAND        416(DX), Y0, Y10
+	VPMAXUW      Y10, Y9, Y9
+	VPAND        448(DX), Y0, Y11
+	VPAND        480(DX), Y0, Y10
+	VPMAXUW      Y10, Y11, Y11
+	VPUNPCKLWD   Y11, Y9, Y10
+	VPUNPCKHWD   Y11, Y9, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPUNPCKLDQ   Y10, Y8, Y9
+	VPUNPCKHDQ   Y10, Y8, Y8
+	VPMAXUW      Y8, Y9, Y9
+	VPUNPCKLQDQ  Y9, Y7, Y8
+	VPUNPCKHQDQ  Y9, Y7, Y7
 	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLQDQ  Y8, Y5, Y7
-	VPUNPCKHQDQ  Y8, Y5, Y5
-	VPMAXUW      Y5, Y7, Y7
-	VPERM2I128   $0x20, Y7, Y6, Y5
-	VPERM2I128   $0x31, Y7, Y6, Y6
-	VPMAXUW      Y6, Y5, Y5
-	VPBROADCASTW (SI), Y7
-	VPADDW       Y5, Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPBROADCASTW 2(SI), Y6
-	VPSUBW       Y6, Y7, Y7
-	VPCMPGTW     words7f7f<>+0(SB), Y5, Y5
-	VPBROADCASTW 4(SI), Y6
-	VPCMPGTW     Y7, Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTW 6(SI), Y6
-	VPCMPGTW     Y6, Y7, Y6
-	VPOR         Y6, Y5, Y5
-	VPMOVMSKB    Y5, R8
+	VPAND        512(DX), Y0, Y7
+	VPAND        544(DX), Y0, Y9
+	VPMAXUW      Y9, Y7, Y7
+	VPAND        576(DX), Y0, Y10
+	VPAND        608(DX), Y0, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPUNPCKLWD   Y10, Y7, Y9
+	VPUNPCKHWD   Y10, Y7, Y7
+	VPMAXUW      Y7, Y9, Y9
+	VPAND        640(DX), Y0, Y7
+	VPAND        672(DX), Y0, Y10
+	VPMAXUW      Y10, Y7, Y7
+	VPAND        704(DX), Y0, Y11
+	VPAND        736(DX), Y0, Y10
+	VPMAXUW      Y10, Y11, Y11
+	VPUNPCKLWD   Y11, Y7, Y10
+	VPUNPCKHWD   Y11, Y7, Y7
+	VPMAXUW      Y7, Y10, Y10
+	VPUNPCKLDQ   Y10, Y9, Y7
+	VPUNPCKHDQ   Y10, Y9, Y9
+	VPMAXUW      Y9, Y7, Y7
+	VPAND        768(DX), Y0, Y10
+	VPAND        800(DX), Y0, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPAND        832(DX), Y0, Y11
+	VPAND        864(DX), Y0, Y9
+	VPMAXUW      Y9, Y11, Y11
+	VPUNPCKLWD   Y11, Y10, Y9
+	VPUNPCKHWD   Y11, Y10, Y10
+	VPMAXUW      Y10, Y9, Y9
+	VPAND        896(DX), Y0, Y10
+	VPAND        928(DX), Y0, Y11
+	VPMAXUW      Y11, Y10, Y10
+	VPAND        960(DX), Y0, Y12
+	VPAND        992(DX), Y0, Y11
+	VPMAXUW      Y11, Y12, Y12
+	VPUNPCKLWD   Y12, Y10, Y11
+	VPUNPCKHWD   Y12, Y10, Y10
+	VPMAXUW      Y10, Y11, Y11
+	VPUNPCKLDQ   Y11, Y9, Y10
+	VPUNPCKHDQ   Y11, Y9, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPUNPCKLQDQ  Y10, Y7, Y9
+	VPUNPCKHQDQ  Y10, Y7, Y7
+	VPMAXUW      Y7, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y7
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VPMAXUW      Y8, Y7, Y7
+	VPBROADCASTW (SI), Y9
+	VPADDW       Y7, Y9, Y9
+	VPSRLW       $0x07, Y9, Y9
+	VPBROADCASTW 2(SI), Y8
+	VPSUBW       Y8, Y9, Y9
+	VPCMPGTW     words7f7f<>+0(SB), Y7, Y10
+	VPBROADCASTW 4(SI), Y8
+	VPCMPGTW     Y9, Y8, Y8
+	VPOR         Y8, Y10, Y10
+	VPBROADCASTW 6(SI), Y8
+	VPCMPGTW     Y8, Y9, Y8
+	VPOR         Y8, Y10, Y10
+	VPMOVMSKB    Y10, R8
 	POPCNTL      R8, R8
 	ADDQ         R8, DI
-	VPOR         Y5, Y7, Y6
-	VPAND        words00ff<>+0(SB), Y6, Y6
-	VEXTRACTI128 $0x01, Y6, X8
-	VPACKUSWB    X8, X6, X8
-	VMOVDQU      X8, (CX)
-	VPSLLW       $0x07, Y7, Y6
-	VPADDSW      words0460<>+0(SB), Y6, Y6
-	VPSRLW       $0x01, Y5, Y5
-	VPMAXSW      Y5, Y6, Y6
-	VMOVDQU      Y6, 32(SP)
-	VMOVDQU      words00f6<>+0(SB), Y5
-	VPSUBW       Y7, Y5, Y7
-	VPSLLW       $0x07, Y7, Y7
-	VMOVDQU      Y7, (SP)
-	VPBROADCASTW 32(SP), Y8
-	VMOVDQU      (DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
+	VPOR         Y10, Y9, Y8
+	VPAND        words00ff<>+0(SB), Y8, Y8
+	VEXTRACTI128 $0x01, Y8, X11
+	VPACKUSWB    X11, X8, X11
+	VMOVDQU      X11, (CX)
+	VPSLLW       $0x07, Y9, Y8
+	VPADDSW      words0460<>+0(SB), Y8, Y8
+	VPSRLW       $0x01, Y10, Y10
+	VPMAXSW      Y10, Y8, Y8
+	VMOVDQU      Y8, 32(SP)
+	VPCMPGTW     Y8, Y7, Y7
+	VMOVDQU      words0007<>+0(SB), Y8
+	VPSUBW       Y8, Y9, Y8
+	VPSLLW       $0x07, Y8, Y8
+	VPSUBW       words0007<>+0(SB), Y8, Y8
+	VMOVDQU      Y8, 128(SP)
+	VMOVDQU      words00f6<>+0(SB), Y8
+	VPSUBW       Y9, Y8, Y9
+	VPSLLW       $0x07, Y9, Y9
+	VMOVDQU      Y9, (SP)
+	VPMOVMSKB    Y7, R8
+	ANDL         $0x55555555, R8
+	TESTQ        R8, R8
+	JZ           encodeE4M3ZerosAVX2_clip_none
+
+encodeE4M3ZerosAVX2_clip_each:
+	BSFQ         R8, R9
+	LEAQ         -1(R8), R11
+	ANDQ         R11, R8
+	MOVQ         R9, R11
+	SHLQ         $0x05, R11
+	LEAQ         32(SP), R12
+	VMOVDQU      (DX)(R11*1), Y7
+	VPAND        Y7, Y0, Y7
+	VMOVDQU      32(DX)(R11*1), Y8
+	VPAND        Y8, Y0, Y8
+	VPBROADCASTW (R12)(R9*1), Y9
+	VPCMPGTW     Y9, Y7, Y7
 	VPSUBW       Y7, Y2, Y2
+	VPCMPGTW     Y9, Y8, Y7
+	VPSUBW       Y7, Y2, Y2
+	TESTQ        R8, R8
+	JNZ          encodeE4M3ZerosAVX2_clip_each
+
+encodeE4M3ZerosAVX2_clip_none:
+	XORL         R8, R8
+	VMOVDQU      (DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      32(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW (SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, (AX)
-	VPBROADCASTW 34(SP), Y8
-	VMOVDQU      64(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 128(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal0
+	ORL          $0x00000001, R8
+
+encodeE4M3ZerosAVX2_normal0:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, (AX)
+	VMOVDQU      64(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      96(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 2(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 32(AX)
-	VPBROADCASTW 36(SP), Y8
-	VMOVDQU      128(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 130(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal1
+	ORL          $0x00000004, R8
+
+encodeE4M3ZerosAVX2_normal1:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 32(AX)
+	VMOVDQU      128(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      160(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 4(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 64(AX)
-	VPBROADCASTW 38(SP), Y8
-	VMOVDQU      192(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 132(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal2
+	ORL          $0x00000010, R8
+
+encodeE4M3ZerosAVX2_normal2:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 64(AX)
+	VMOVDQU      192(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      224(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 6(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 96(AX)
-	VPBROADCASTW 40(SP), Y8
-	VMOVDQU      256(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 134(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal3
+	ORL          $0x00000040, R8
+
+encodeE4M3ZerosAVX2_normal3:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 96(AX)
+	VMOVDQU      256(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      288(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 8(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 128(AX)
-	VPBROADCASTW 42(SP), Y8
-	VMOVDQU      320(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 136(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal4
+	ORL          $0x00000100, R8
+
+encodeE4M3ZerosAVX2_normal4:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 128(AX)
+	VMOVDQU      320(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      352(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 10(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 160(AX)
-	VPBROADCASTW 44(SP), Y8
-	VMOVDQU      384(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 138(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal5
+	ORL          $0x00000400, R8
+
+encodeE4M3ZerosAVX2_normal5:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 160(AX)
+	VMOVDQU      384(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      416(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 12(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 192(AX)
-	VPBROADCASTW 46(SP), Y8
-	VMOVDQU      448(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 140(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal6
+	ORL          $0x00001000, R8
+
+encodeE4M3ZerosAVX2_normal6:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 192(AX)
+	VMOVDQU      448(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      480(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 14(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 224(AX)
-	VPBROADCASTW 48(SP), Y8
-	VMOVDQU      512(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 142(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal7
+	ORL          $0x00004000, R8
+
+encodeE4M3ZerosAVX2_normal7:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 224(AX)
+	VMOVDQU      512(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      544(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 16(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 256(AX)
-	VPBROADCASTW 50(SP), Y8
-	VMOVDQU      576(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 144(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal8
+	ORL          $0x00010000, R8
+
+encodeE4M3ZerosAVX2_normal8:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 256(AX)
+	VMOVDQU      576(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      608(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 18(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 288(AX)
-	VPBROADCASTW 52(SP), Y8
-	VMOVDQU      640(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 146(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal9
+	ORL          $0x00040000, R8
+
+encodeE4M3ZerosAVX2_normal9:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 288(AX)
+	VMOVDQU      640(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      672(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 20(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 320(AX)
-	VPBROADCASTW 54(SP), Y8
-	VMOVDQU      704(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 148(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal10
+	ORL          $0x00100000, R8
+
+encodeE4M3ZerosAVX2_normal10:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 320(AX)
+	VMOVDQU      704(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      736(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 22(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 352(AX)
-	VPBROADCASTW 56(SP), Y8
-	VMOVDQU      768(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 150(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal11
+	ORL          $0x00400000, R8
+
+encodeE4M3ZerosAVX2_normal11:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 352(AX)
+	VMOVDQU      768(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      800(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 24(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 384(AX)
-	VPBROADCASTW 58(SP), Y8
-	VMOVDQU      832(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 152(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal12
+	ORL          $0x01000000, R8
+
+encodeE4M3ZerosAVX2_normal12:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 384(AX)
+	VMOVDQU      832(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      864(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 26(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 416(AX)
-	VPBROADCASTW 60(SP), Y8
-	VMOVDQU      896(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 154(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal13
+	ORL          $0x04000000, R8
+
+encodeE4M3ZerosAVX2_normal13:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 416(AX)
+	VMOVDQU      896(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      928(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 28(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 448(AX)
-	VPBROADCASTW 62(SP), Y8
-	VMOVDQU      960(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 156(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal14
+	ORL          $0x10000000, R8
+
+encodeE4M3ZerosAVX2_normal14:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 448(AX)
+	VMOVDQU      960(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      992(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 30(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x07, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words003f<>+0(SB), Y5, Y5
-	VPSRLW       $0x07, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x07, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words003f<>+0(SB), Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007e<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 480(AX)
-	ADDQ         $0x00000200, AX
-	VPMADDWD     words0001<>+0(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	ADDQ         $0x00000400, DX
-	ADDQ         $0x10, CX
-	SUBQ         $0x10, BX
-	JNZ          encodeE4M3ZerosAVX2_loop
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 158(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x04, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPSRLW       $0x04, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE4M3ZerosAVX2_normal15
+	ORL          $0x40000000, R8
+
+encodeE4M3ZerosAVX2_normal15:
+	VPOR    Y5, Y8, Y9
+	VPSIGNB Y9, Y7, Y7
+	VPAND   bytes0080<>+0(SB), Y7, Y7
+	VPOR    Y7, Y8, Y8
+	VPERMQ  $0xd8, Y8, Y8
+	VMOVDQU Y8, 480(AX)
+	TESTQ   R8, R8
+	JZ      encodeE4M3ZerosAVX2_half_none
+
+encodeE4M3ZerosAVX2_half_each:
+	BSFQ         R8, R10
+	LEAQ         -1(R8), R11
+	ANDQ         R11, R8
+	LEAQ         (SP), R11
+	VPBROADCASTW (R11)(R10*1), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VMOVDQU      order<>+0(SB), Y9
+	MOVQ         R10, R11
+	SHLQ         $0x05, R11
+	VMOVDQU      (DX)(R11*1), Y10
+	VPAND        Y10, Y0, Y11
+	VMOVDQU      32(DX)(R11*1), Y12
+	VPAND        Y12, Y0, Y13
+	VPCMPEQW     words0000<>+0(SB), Y11, Y14
+	VPAND        64(SP), Y14, Y15
+	VPANDN       Y10, Y15, Y10
+	VPAND        96(SP), Y14, Y15
+	VPOR         Y15, Y10, Y10
+	VPCMPEQW     words0000<>+0(SB), Y13, Y14
+	VPAND        64(SP), Y14, Y15
+	VPANDN       Y12, Y15, Y12
+	VPAND        96(SP), Y14, Y15
+	VPOR         Y15, Y12, Y12
+	VPACKSSWB    Y12, Y10, Y10
+	VPUNPCKLWD   Y11, Y8, Y12
+	VPUNPCKHWD   Y11, Y8, Y11
+	VMULPS       Y7, Y12, Y12
+	VMULPS       Y7, Y11, Y11
+	VCVTPS2PH    $0x02, Y12, X12
+	VCVTPS2PH    $0x02, Y11, X11
+	VINSERTI128  $0x01, X11, Y12, Y11
+	VPSRLW       $0x07, Y11, Y12
+	VPAND        words0001<>+0(SB), Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPADDW       words003f<>+0(SB), Y11, Y11
+	VPSRLW       $0x07, Y11, Y11
+	VPUNPCKLWD   Y13, Y8, Y12
+	VPUNPCKHWD   Y13, Y8, Y8
+	VMULPS       Y7, Y12, Y12
+	VMULPS       Y7, Y8, Y8
+	VCVTPS2PH    $0x02, Y12, X12
+	VCVTPS2PH    $0x02, Y8, X8
+	VINSERTI128  $0x01, X8, Y12, Y13
+	VPSRLW       $0x07, Y13, Y7
+	VPAND        words0001<>+0(SB), Y7, Y7
+	VPADDW       Y7, Y13, Y13
+	VPADDW       words003f<>+0(SB), Y13, Y13
+	VPSRLW       $0x07, Y13, Y13
+	VPACKUSWB    Y13, Y11, Y7
+	VPMINUB      Y4, Y7, Y7
+	VPERMD       Y7, Y9, Y7
+	VPERMQ       $0xd8, Y10, Y10
+	VPOR         Y5, Y7, Y8
+	VPSIGNB      Y8, Y10, Y10
+	VPAND        bytes0080<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	SHRQ         $0x01, R11
+	VMOVDQU      Y7, (AX)(R11*1)
+	TESTQ        R8, R8
+	JNZ          encodeE4M3ZerosAVX2_half_each
+
+encodeE4M3ZerosAVX2_half_none:
+	ADDQ     $0x00000200, AX
+	VPMADDWD words0001<>+0(SB), Y2, Y2
+	VPADDD   Y2, Y1, Y1
+	ADDQ     $0x00000400, DX
+	ADDQ     $0x10, CX
+	SUBQ     $0x10, BX
+	JNZ      encodeE4M3ZerosAVX2_loop
 
 encodeE4M3ZerosAVX2_done:
 	SHRQ         $0x01, DI
@@ -3960,903 +3696,739 @@ encodeE4M3ZerosAVX2_done:
 
 // func encodeE5M2AVX2(codes *byte, scales *byte, src *byte, n int, rule *byte) (redo int, clipped int)
 // Requires: AVX, AVX2, F16C, POPCNT
-TEXT ·encodeE5M2AVX2(SB), NOSPLIT, $128-56
-	MOVQ    codes+0(FP), AX
-	MOVQ    scales+8(FP), CX
-	MOVQ    src+16(FP), DX
-	MOVQ    n+24(FP), BX
-	MOVQ    rule+32(FP), SI
-	XORQ    DI, DI
-	VMOVDQU words7fff<>+0(SB), Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y3, Y3, Y3
-	VMOVDQU order<>+0(SB), Y4
-	TESTQ   BX, BX
-	JZ      encodeE5M2AVX2_done
+TEXT ·encodeE5M2AVX2(SB), NOSPLIT, $160-56
+	MOVQ         codes+0(FP), AX
+	MOVQ         scales+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         rule+32(FP), SI
+	XORQ         DI, DI
+	VMOVDQU      words7fff<>+0(SB), Y0
+	VPXOR        Y1, Y1, Y1
+	VMOVDQU      words0001<>+0(SB), Y3
+	VMOVDQU      bytes007b<>+0(SB), Y4
+	VMOVDQU      bytes0004<>+0(SB), Y6
+	VPBROADCASTW 16(SI), Y5
+	VPANDN       bytes0001<>+0(SB), Y5, Y5
+	TESTQ        BX, BX
+	JZ           encodeE5M2AVX2_done
 
 encodeE5M2AVX2_loop:
 	VPXOR        Y2, Y2, Y2
-	VPAND        (DX), Y0, Y5
-	VPAND        32(DX), Y0, Y6
-	VPMAXUW      Y6, Y5, Y5
-	VPAND        64(DX), Y0, Y7
-	VPAND        96(DX), Y0, Y6
-	VPMAXUW      Y6, Y7, Y7
-	VPUNPCKLWD   Y7, Y5, Y6
-	VPUNPCKHWD   Y7, Y5, Y5
-	VPMAXUW      Y5, Y6, Y6
-	VPAND        128(DX), Y0, Y5
-	VPAND        160(DX), Y0, Y7
-	VPMAXUW      Y7, Y5, Y5
-	VPAND        192(DX), Y0, Y8
-	VPAND        224(DX), Y0, Y7
-	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLWD   Y8, Y5, Y7
-	VPUNPCKHWD   Y8, Y5, Y5
-	VPMAXUW      Y5, Y7, Y7
-	VPUNPCKLDQ   Y7, Y6, Y5
-	VPUNPCKHDQ   Y7, Y6, Y6
-	VPMAXUW      Y6, Y5, Y5
-	VPAND        256(DX), Y0, Y7
-	VPAND        288(DX), Y0, Y6
-	VPMAXUW      Y6, Y7, Y7
-	VPAND        320(DX), Y0, Y8
-	VPAND        352(DX), Y0, Y6
-	VPMAXUW      Y6, Y8, Y8
-	VPUNPCKLWD   Y8, Y7, Y6
-	VPUNPCKHWD   Y8, Y7, Y7
-	VPMAXUW      Y7, Y6, Y6
-	VPAND        384(DX), Y0, Y7
-	VPAND        416(DX), Y0, Y8
+	VPAND        (DX), Y0, Y7
+	VPAND        32(DX), Y0, Y8
 	VPMAXUW      Y8, Y7, Y7
-	VPAND        448(DX), Y0, Y9
-	VPAND        480(DX), Y0, Y8
+	VPAND        64(DX), Y0, Y9
+	VPAND        96(DX), Y0, Y8
 	VPMAXUW      Y8, Y9, Y9
 	VPUNPCKLWD   Y9, Y7, Y8
 	VPUNPCKHWD   Y9, Y7, Y7
 	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLDQ   Y8, Y6, Y7
-	VPUNPCKHDQ   Y8, Y6, Y6
-	VPMAXUW      Y6, Y7, Y7
-	VPUNPCKLQDQ  Y7, Y5, Y6
-	VPUNPCKHQDQ  Y7, Y5, Y5
-	VPMAXUW      Y5, Y6, Y6
-	VPAND        512(DX), Y0, Y5
-	VPAND        544(DX), Y0, Y7
-	VPMAXUW      Y7, Y5, Y5
-	VPAND        576(DX), Y0, Y8
-	VPAND        608(DX), Y0, Y7
-	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLWD   Y8, Y5, Y7
-	VPUNPCKHWD   Y8, Y5, Y5
-	VPMAXUW      Y5, Y7, Y7
-	VPAND        640(DX), Y0, Y5
-	VPAND        672(DX), Y0, Y8
-	VPMAXUW      Y8, Y5, Y5
-	VPAND        704(DX), Y0, Y9
-	VPAND        736(DX), Y0, Y8
-	VPMAXUW      Y8, Y9, Y9
-	VPUNPCKLWD   Y9, Y5, Y8
-	VPUNPCKHWD   Y9, Y5, Y5
-	VPMAXUW      Y5, Y8, Y8
-	VPUNPCKLDQ   Y8, Y7, Y5
-	VPUNPCKHDQ   Y8, Y7, Y7
-	VPMAXUW      Y7, Y5, Y5
-	VPAND        768(DX), Y0, Y8
-	VPAND        800(DX), Y0, Y7
-	VPMAXUW      Y7, Y8, Y8
-	VPAND        832(DX), Y0, Y9
-	VPAND        864(DX), Y0, Y7
-	VPMAXUW      Y7, Y9, Y9
-	VPUNPCKLWD   Y9, Y8, Y7
-	VPUNPCKHWD   Y9, Y8, Y8
-	VPMAXUW      Y8, Y7, Y7
-	VPAND        896(DX), Y0, Y8
-	VPAND        928(DX), Y0, Y9
-	VPMAXUW      Y9, Y8, Y8
-	VPAND        960(DX), Y0, Y10
-	VPAND        992(DX), Y0, Y9
+	VPAND        128(DX), Y0, Y7
+	VPAND        160(DX), Y0, Y9
+	VPMAXUW      Y9, Y7, Y7
+	VPAND        192(DX), Y0, Y10
+	VPAND        224(DX), Y0, Y9
 	VPMAXUW      Y9, Y10, Y10
-	VPUNPCKLWD   Y10, Y8, Y9
-	VPUNPCKHWD   Y10, Y8, Y8
+	VPUNPCKLWD   Y10, Y7, Y9
+	VPUNPCKHWD   Y10, Y7, Y7
+	VPMAXUW      Y7, Y9, Y9
+	VPUNPCKLDQ   Y9, Y8, Y7
+	VPUNPCKHDQ   Y9, Y8, Y8
+	VPMAXUW      Y8, Y7, Y7
+	VPAND        256(DX), Y0, Y9
+	VPAND        288(DX), Y0, Y8
 	VPMAXUW      Y8, Y9, Y9
-	VPUNPCKLDQ   Y9, Y7, Y8
-	VPUNPCKHDQ   Y9, Y7, Y7
+	VPAND        320(DX), Y0, Y10
+	VPAND        352(DX), Y0, Y8
+	VPMAXUW      Y8, Y10, Y10
+	VPUNPCKLWD   Y10, Y9, Y8
+	VPUNPCKHWD   Y10, Y9, Y9
+	VPMAXUW      Y9, Y8, Y8
+	VPAND        384(DX), Y0, Y9
+	VPAND        416(DX), Y0, Y10
+	VPMAXUW      Y10, Y9, Y9
+	VPAND        448(DX), Y0, Y11
+	VPAND        480(DX), Y0, Y10
+	VPMAXUW      Y10, Y11, Y11
+	VPUNPCKLWD   Y11, Y9, Y10
+	VPUNPCKHWD   Y11, Y9, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPUNPCKLDQ   Y10, Y8, Y9
+	VPUNPCKHDQ   Y10, Y8, Y8
+	VPMAXUW      Y8, Y9, Y9
+	VPUNPCKLQDQ  Y9, Y7, Y8
+	VPUNPCKHQDQ  Y9, Y7, Y7
 	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLQDQ  Y8, Y5, Y7
-	VPUNPCKHQDQ  Y8, Y5, Y5
-	VPMAXUW      Y5, Y7, Y7
-	VPERM2I128   $0x20, Y7, Y6, Y5
-	VPERM2I128   $0x31, Y7, Y6, Y6
-	VPMAXUW      Y6, Y5, Y5
-	VPBROADCASTW (SI), Y7
-	VPADDW       Y5, Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPBROADCASTW 2(SI), Y6
-	VPSUBW       Y6, Y7, Y7
-	VPCMPGTW     words7f7f<>+0(SB), Y5, Y5
-	VPBROADCASTW 4(SI), Y6
-	VPCMPGTW     Y7, Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTW 6(SI), Y6
-	VPCMPGTW     Y6, Y7, Y6
-	VPOR         Y6, Y5, Y5
-	VPMOVMSKB    Y5, R8
+	VPAND        512(DX), Y0, Y7
+	VPAND        544(DX), Y0, Y9
+	VPMAXUW      Y9, Y7, Y7
+	VPAND        576(DX), Y0, Y10
+	VPAND        608(DX), Y0, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPUNPCKLWD   Y10, Y7, Y9
+	VPUNPCKHWD   Y10, Y7, Y7
+	VPMAXUW      Y7, Y9, Y9
+	VPAND        640(DX), Y0, Y7
+	VPAND        672(DX), Y0, Y10
+	VPMAXUW      Y10, Y7, Y7
+	VPAND        704(DX), Y0, Y11
+	VPAND        736(DX), Y0, Y10
+	VPMAXUW      Y10, Y11, Y11
+	VPUNPCKLWD   Y11, Y7, Y10
+	VPUNPCKHWD   Y11, Y7, Y7
+	VPMAXUW      Y7, Y10, Y10
+	VPUNPCKLDQ   Y10, Y9, Y7
+	VPUNPCKHDQ   Y10, Y9, Y9
+	VPMAXUW      Y9, Y7, Y7
+	VPAND        768(DX), Y0, Y10
+	VPAND        800(DX), Y0, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPAND        832(DX), Y0, Y11
+	VPAND        864(DX), Y0, Y9
+	VPMAXUW      Y9, Y11, Y11
+	VPUNPCKLWD   Y11, Y10, Y9
+	VPUNPCKHWD   Y11, Y10, Y10
+	VPMAXUW      Y10, Y9, Y9
+	VPAND        896(DX), Y0, Y10
+	VPAND        928(DX), Y0, Y11
+	VPMAXUW      Y11, Y10, Y10
+	VPAND        960(DX), Y0, Y12
+	VPAND        992(DX), Y0, Y11
+	VPMAXUW      Y11, Y12, Y12
+	VPUNPCKLWD   Y12, Y10, Y11
+	VPUNPCKHWD   Y12, Y10, Y10
+	VPMAXUW      Y10, Y11, Y11
+	VPUNPCKLDQ   Y11, Y9, Y10
+	VPUNPCKHDQ   Y11, Y9, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPUNPCKLQDQ  Y10, Y7, Y9
+	VPUNPCKHQDQ  Y10, Y7, Y7
+	VPMAXUW      Y7, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y7
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VPMAXUW      Y8, Y7, Y7
+	VPBROADCASTW (SI), Y9
+	VPADDW       Y7, Y9, Y9
+	VPSRLW       $0x07, Y9, Y9
+	VPBROADCASTW 2(SI), Y8
+	VPSUBW       Y8, Y9, Y9
+	VPCMPGTW     words7f7f<>+0(SB), Y7, Y10
+	VPBROADCASTW 4(SI), Y8
+	VPCMPGTW     Y9, Y8, Y8
+	VPOR         Y8, Y10, Y10
+	VPBROADCASTW 6(SI), Y8
+	VPCMPGTW     Y8, Y9, Y8
+	VPOR         Y8, Y10, Y10
+	VPMOVMSKB    Y10, R8
 	POPCNTL      R8, R8
 	ADDQ         R8, DI
-	VPOR         Y5, Y7, Y6
-	VPAND        words00ff<>+0(SB), Y6, Y6
-	VEXTRACTI128 $0x01, Y6, X8
-	VPACKUSWB    X8, X6, X8
-	VMOVDQU      X8, (CX)
-	VPSLLW       $0x07, Y7, Y6
-	VPADDSW      words07e0<>+0(SB), Y6, Y6
-	VPSRLW       $0x01, Y5, Y5
-	VPMAXSW      Y5, Y6, Y6
-	VMOVDQU      Y6, 32(SP)
-	VMOVDQU      words00fe<>+0(SB), Y5
-	VPSUBW       Y7, Y5, Y7
-	VPSLLW       $0x07, Y7, Y7
-	VMOVDQU      Y7, (SP)
-	VPBROADCASTW 32(SP), Y8
-	VMOVDQU      (DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
+	VPOR         Y10, Y9, Y8
+	VPAND        words00ff<>+0(SB), Y8, Y8
+	VEXTRACTI128 $0x01, Y8, X11
+	VPACKUSWB    X11, X8, X11
+	VMOVDQU      X11, (CX)
+	VPSLLW       $0x07, Y9, Y8
+	VPADDSW      words07e0<>+0(SB), Y8, Y8
+	VPSRLW       $0x01, Y10, Y10
+	VPMAXSW      Y10, Y8, Y8
+	VMOVDQU      Y8, 32(SP)
+	VPCMPGTW     Y8, Y7, Y7
+	VMOVDQU      words000f<>+0(SB), Y8
+	VPSUBW       Y8, Y9, Y8
+	VPSLLW       $0x07, Y8, Y8
+	VPSUBW       words000f<>+0(SB), Y8, Y8
+	VMOVDQU      Y8, 128(SP)
+	VMOVDQU      words00fe<>+0(SB), Y8
+	VPSUBW       Y9, Y8, Y9
+	VPSLLW       $0x07, Y9, Y9
+	VMOVDQU      Y9, (SP)
+	VPMOVMSKB    Y7, R8
+	ANDL         $0x55555555, R8
+	TESTQ        R8, R8
+	JZ           encodeE5M2AVX2_clip_none
+
+encodeE5M2AVX2_clip_each:
+	BSFQ         R8, R9
+	LEAQ         -1(R8), R11
+	ANDQ         R11, R8
+	MOVQ         R9, R11
+	SHLQ         $0x05, R11
+	LEAQ         32(SP), R12
+	VMOVDQU      (DX)(R11*1), Y7
+	VPAND        Y7, Y0, Y7
+	VMOVDQU      32(DX)(R11*1), Y8
+	VPAND        Y8, Y0, Y8
+	VPBROADCASTW (R12)(R9*1), Y9
+	VPCMPGTW     Y9, Y7, Y7
 	VPSUBW       Y7, Y2, Y2
+	VPCMPGTW     Y9, Y8, Y7
+	VPSUBW       Y7, Y2, Y2
+	TESTQ        R8, R8
+	JNZ          encodeE5M2AVX2_clip_each
+
+encodeE5M2AVX2_clip_none:
+	XORL         R8, R8
+	VMOVDQU      (DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      32(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW (SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, (AX)
-	VPBROADCASTW 34(SP), Y8
-	VMOVDQU      64(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 128(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal0
+	ORL          $0x00000001, R8
+
+encodeE5M2AVX2_normal0:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, (AX)
+	VMOVDQU      64(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      96(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 2(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 32(AX)
-	VPBROADCASTW 36(SP), Y8
-	VMOVDQU      128(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 130(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal1
+	ORL          $0x00000004, R8
+
+encodeE5M2AVX2_normal1:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 32(AX)
+	VMOVDQU      128(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      160(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 4(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 64(AX)
-	VPBROADCASTW 38(SP), Y8
-	VMOVDQU      192(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 132(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal2
+	ORL          $0x00000010, R8
+
+encodeE5M2AVX2_normal2:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 64(AX)
+	VMOVDQU      192(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      224(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 6(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 96(AX)
-	VPBROADCASTW 40(SP), Y8
-	VMOVDQU      256(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 134(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal3
+	ORL          $0x00000040, R8
+
+encodeE5M2AVX2_normal3:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 96(AX)
+	VMOVDQU      256(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      288(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 8(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 128(AX)
-	VPBROADCASTW 42(SP), Y8
-	VMOVDQU      320(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 136(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal4
+	ORL          $0x00000100, R8
+
+encodeE5M2AVX2_normal4:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 128(AX)
+	VMOVDQU      320(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      352(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 10(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 160(AX)
-	VPBROADCASTW 44(SP), Y8
-	VMOVDQU      384(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 138(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal5
+	ORL          $0x00000400, R8
+
+encodeE5M2AVX2_normal5:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 160(AX)
+	VMOVDQU      384(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      416(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 12(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 192(AX)
-	VPBROADCASTW 46(SP), Y8
-	VMOVDQU      448(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 140(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal6
+	ORL          $0x00001000, R8
+
+encodeE5M2AVX2_normal6:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 192(AX)
+	VMOVDQU      448(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      480(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 14(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 224(AX)
-	VPBROADCASTW 48(SP), Y8
-	VMOVDQU      512(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 142(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal7
+	ORL          $0x00004000, R8
+
+encodeE5M2AVX2_normal7:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 224(AX)
+	VMOVDQU      512(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      544(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 16(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 256(AX)
-	VPBROADCASTW 50(SP), Y8
-	VMOVDQU      576(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 144(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal8
+	ORL          $0x00010000, R8
+
+encodeE5M2AVX2_normal8:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 256(AX)
+	VMOVDQU      576(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      608(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 18(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 288(AX)
-	VPBROADCASTW 52(SP), Y8
-	VMOVDQU      640(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 146(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal9
+	ORL          $0x00040000, R8
+
+encodeE5M2AVX2_normal9:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 288(AX)
+	VMOVDQU      640(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      672(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 20(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 320(AX)
-	VPBROADCASTW 54(SP), Y8
-	VMOVDQU      704(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 148(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal10
+	ORL          $0x00100000, R8
+
+encodeE5M2AVX2_normal10:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 320(AX)
+	VMOVDQU      704(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      736(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 22(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 352(AX)
-	VPBROADCASTW 56(SP), Y8
-	VMOVDQU      768(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 150(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal11
+	ORL          $0x00400000, R8
+
+encodeE5M2AVX2_normal11:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 352(AX)
+	VMOVDQU      768(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      800(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 24(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 384(AX)
-	VPBROADCASTW 58(SP), Y8
-	VMOVDQU      832(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 152(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal12
+	ORL          $0x01000000, R8
+
+encodeE5M2AVX2_normal12:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 384(AX)
+	VMOVDQU      832(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      864(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 26(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 416(AX)
-	VPBROADCASTW 60(SP), Y8
-	VMOVDQU      896(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 154(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal13
+	ORL          $0x04000000, R8
+
+encodeE5M2AVX2_normal13:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 416(AX)
+	VMOVDQU      896(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      928(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 28(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 448(AX)
-	VPBROADCASTW 62(SP), Y8
-	VMOVDQU      960(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 156(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal14
+	ORL          $0x10000000, R8
+
+encodeE5M2AVX2_normal14:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 448(AX)
+	VMOVDQU      960(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      992(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 30(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 480(AX)
-	ADDQ         $0x00000200, AX
-	VPMADDWD     words0001<>+0(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	ADDQ         $0x00000400, DX
-	ADDQ         $0x10, CX
-	SUBQ         $0x10, BX
-	JNZ          encodeE5M2AVX2_loop
+	VPAND        Y9, Y0, Y10
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 158(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2AVX2_normal15
+	ORL          $0x40000000, R8
+
+encodeE5M2AVX2_normal15:
+	VPOR    Y5, Y8, Y9
+	VPSIGNB Y9, Y7, Y7
+	VPAND   bytes0080<>+0(SB), Y7, Y7
+	VPOR    Y7, Y8, Y8
+	VPERMQ  $0xd8, Y8, Y8
+	VMOVDQU Y8, 480(AX)
+	TESTQ   R8, R8
+	JZ      encodeE5M2AVX2_half_none
+
+encodeE5M2AVX2_half_each:
+	BSFQ         R8, R10
+	LEAQ         -1(R8), R11
+	ANDQ         R11, R8
+	LEAQ         (SP), R11
+	VPBROADCASTW (R11)(R10*1), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VMOVDQU      order<>+0(SB), Y9
+	MOVQ         R10, R11
+	SHLQ         $0x05, R11
+	VMOVDQU      (DX)(R11*1), Y10
+	VPAND        Y10, Y0, Y11
+	VMOVDQU      32(DX)(R11*1), Y12
+	VPAND        Y12, Y0, Y13
+	VPACKSSWB    Y12, Y10, Y10
+	VPUNPCKLWD   Y11, Y8, Y12
+	VPUNPCKHWD   Y11, Y8, Y11
+	VMULPS       Y7, Y12, Y12
+	VMULPS       Y7, Y11, Y11
+	VCVTPS2PH    $0x02, Y12, X12
+	VCVTPS2PH    $0x02, Y11, X11
+	VINSERTI128  $0x01, X11, Y12, Y11
+	VPSRLW       $0x08, Y11, Y12
+	VPAND        words0001<>+0(SB), Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPADDW       words007f<>+0(SB), Y11, Y11
+	VPSRLW       $0x08, Y11, Y11
+	VPUNPCKLWD   Y13, Y8, Y12
+	VPUNPCKHWD   Y13, Y8, Y8
+	VMULPS       Y7, Y12, Y12
+	VMULPS       Y7, Y8, Y8
+	VCVTPS2PH    $0x02, Y12, X12
+	VCVTPS2PH    $0x02, Y8, X8
+	VINSERTI128  $0x01, X8, Y12, Y13
+	VPSRLW       $0x08, Y13, Y7
+	VPAND        words0001<>+0(SB), Y7, Y7
+	VPADDW       Y7, Y13, Y13
+	VPADDW       words007f<>+0(SB), Y13, Y13
+	VPSRLW       $0x08, Y13, Y13
+	VPACKUSWB    Y13, Y11, Y7
+	VPMINUB      Y4, Y7, Y7
+	VPERMD       Y7, Y9, Y7
+	VPERMQ       $0xd8, Y10, Y10
+	VPOR         Y5, Y7, Y8
+	VPSIGNB      Y8, Y10, Y10
+	VPAND        bytes0080<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	SHRQ         $0x01, R11
+	VMOVDQU      Y7, (AX)(R11*1)
+	TESTQ        R8, R8
+	JNZ          encodeE5M2AVX2_half_each
+
+encodeE5M2AVX2_half_none:
+	ADDQ     $0x00000200, AX
+	VPMADDWD words0001<>+0(SB), Y2, Y2
+	VPADDD   Y2, Y1, Y1
+	ADDQ     $0x00000400, DX
+	ADDQ     $0x10, CX
+	SUBQ     $0x10, BX
+	JNZ      encodeE5M2AVX2_loop
 
 encodeE5M2AVX2_done:
 	SHRQ         $0x01, DI
@@ -4871,6 +4443,74 @@ encodeE5M2AVX2_done:
 	MOVQ         AX, clipped+48(FP)
 	VZEROUPPER
 	RET
+
+DATA bytes007b<>+0(SB)/1, $0x7b
+DATA bytes007b<>+1(SB)/1, $0x7b
+DATA bytes007b<>+2(SB)/1, $0x7b
+DATA bytes007b<>+3(SB)/1, $0x7b
+DATA bytes007b<>+4(SB)/1, $0x7b
+DATA bytes007b<>+5(SB)/1, $0x7b
+DATA bytes007b<>+6(SB)/1, $0x7b
+DATA bytes007b<>+7(SB)/1, $0x7b
+DATA bytes007b<>+8(SB)/1, $0x7b
+DATA bytes007b<>+9(SB)/1, $0x7b
+DATA bytes007b<>+10(SB)/1, $0x7b
+DATA bytes007b<>+11(SB)/1, $0x7b
+DATA bytes007b<>+12(SB)/1, $0x7b
+DATA bytes007b<>+13(SB)/1, $0x7b
+DATA bytes007b<>+14(SB)/1, $0x7b
+DATA bytes007b<>+15(SB)/1, $0x7b
+DATA bytes007b<>+16(SB)/1, $0x7b
+DATA bytes007b<>+17(SB)/1, $0x7b
+DATA bytes007b<>+18(SB)/1, $0x7b
+DATA bytes007b<>+19(SB)/1, $0x7b
+DATA bytes007b<>+20(SB)/1, $0x7b
+DATA bytes007b<>+21(SB)/1, $0x7b
+DATA bytes007b<>+22(SB)/1, $0x7b
+DATA bytes007b<>+23(SB)/1, $0x7b
+DATA bytes007b<>+24(SB)/1, $0x7b
+DATA bytes007b<>+25(SB)/1, $0x7b
+DATA bytes007b<>+26(SB)/1, $0x7b
+DATA bytes007b<>+27(SB)/1, $0x7b
+DATA bytes007b<>+28(SB)/1, $0x7b
+DATA bytes007b<>+29(SB)/1, $0x7b
+DATA bytes007b<>+30(SB)/1, $0x7b
+DATA bytes007b<>+31(SB)/1, $0x7b
+GLOBL bytes007b<>(SB), RODATA|NOPTR, $32
+
+DATA bytes0004<>+0(SB)/1, $0x04
+DATA bytes0004<>+1(SB)/1, $0x04
+DATA bytes0004<>+2(SB)/1, $0x04
+DATA bytes0004<>+3(SB)/1, $0x04
+DATA bytes0004<>+4(SB)/1, $0x04
+DATA bytes0004<>+5(SB)/1, $0x04
+DATA bytes0004<>+6(SB)/1, $0x04
+DATA bytes0004<>+7(SB)/1, $0x04
+DATA bytes0004<>+8(SB)/1, $0x04
+DATA bytes0004<>+9(SB)/1, $0x04
+DATA bytes0004<>+10(SB)/1, $0x04
+DATA bytes0004<>+11(SB)/1, $0x04
+DATA bytes0004<>+12(SB)/1, $0x04
+DATA bytes0004<>+13(SB)/1, $0x04
+DATA bytes0004<>+14(SB)/1, $0x04
+DATA bytes0004<>+15(SB)/1, $0x04
+DATA bytes0004<>+16(SB)/1, $0x04
+DATA bytes0004<>+17(SB)/1, $0x04
+DATA bytes0004<>+18(SB)/1, $0x04
+DATA bytes0004<>+19(SB)/1, $0x04
+DATA bytes0004<>+20(SB)/1, $0x04
+DATA bytes0004<>+21(SB)/1, $0x04
+DATA bytes0004<>+22(SB)/1, $0x04
+DATA bytes0004<>+23(SB)/1, $0x04
+DATA bytes0004<>+24(SB)/1, $0x04
+DATA bytes0004<>+25(SB)/1, $0x04
+DATA bytes0004<>+26(SB)/1, $0x04
+DATA bytes0004<>+27(SB)/1, $0x04
+DATA bytes0004<>+28(SB)/1, $0x04
+DATA bytes0004<>+29(SB)/1, $0x04
+DATA bytes0004<>+30(SB)/1, $0x04
+DATA bytes0004<>+31(SB)/1, $0x04
+GLOBL bytes0004<>(SB), RODATA|NOPTR, $32
 
 DATA words07e0<>+0(SB)/2, $0x07e0
 DATA words07e0<>+2(SB)/2, $0x07e0
@@ -4889,6 +4529,24 @@ DATA words07e0<>+26(SB)/2, $0x07e0
 DATA words07e0<>+28(SB)/2, $0x07e0
 DATA words07e0<>+30(SB)/2, $0x07e0
 GLOBL words07e0<>(SB), RODATA|NOPTR, $32
+
+DATA words000f<>+0(SB)/2, $0x000f
+DATA words000f<>+2(SB)/2, $0x000f
+DATA words000f<>+4(SB)/2, $0x000f
+DATA words000f<>+6(SB)/2, $0x000f
+DATA words000f<>+8(SB)/2, $0x000f
+DATA words000f<>+10(SB)/2, $0x000f
+DATA words000f<>+12(SB)/2, $0x000f
+DATA words000f<>+14(SB)/2, $0x000f
+DATA words000f<>+16(SB)/2, $0x000f
+DATA words000f<>+18(SB)/2, $0x000f
+DATA words000f<>+20(SB)/2, $0x000f
+DATA words000f<>+22(SB)/2, $0x000f
+DATA words000f<>+24(SB)/2, $0x000f
+DATA words000f<>+26(SB)/2, $0x000f
+DATA words000f<>+28(SB)/2, $0x000f
+DATA words000f<>+30(SB)/2, $0x000f
+GLOBL words000f<>(SB), RODATA|NOPTR, $32
 
 DATA words00fe<>+0(SB)/2, $0x00fe
 DATA words00fe<>+2(SB)/2, $0x00fe
@@ -4926,43 +4584,9 @@ DATA words007f<>+28(SB)/2, $0x007f
 DATA words007f<>+30(SB)/2, $0x007f
 GLOBL words007f<>(SB), RODATA|NOPTR, $32
 
-DATA bytes007b<>+0(SB)/1, $0x7b
-DATA bytes007b<>+1(SB)/1, $0x7b
-DATA bytes007b<>+2(SB)/1, $0x7b
-DATA bytes007b<>+3(SB)/1, $0x7b
-DATA bytes007b<>+4(SB)/1, $0x7b
-DATA bytes007b<>+5(SB)/1, $0x7b
-DATA bytes007b<>+6(SB)/1, $0x7b
-DATA bytes007b<>+7(SB)/1, $0x7b
-DATA bytes007b<>+8(SB)/1, $0x7b
-DATA bytes007b<>+9(SB)/1, $0x7b
-DATA bytes007b<>+10(SB)/1, $0x7b
-DATA bytes007b<>+11(SB)/1, $0x7b
-DATA bytes007b<>+12(SB)/1, $0x7b
-DATA bytes007b<>+13(SB)/1, $0x7b
-DATA bytes007b<>+14(SB)/1, $0x7b
-DATA bytes007b<>+15(SB)/1, $0x7b
-DATA bytes007b<>+16(SB)/1, $0x7b
-DATA bytes007b<>+17(SB)/1, $0x7b
-DATA bytes007b<>+18(SB)/1, $0x7b
-DATA bytes007b<>+19(SB)/1, $0x7b
-DATA bytes007b<>+20(SB)/1, $0x7b
-DATA bytes007b<>+21(SB)/1, $0x7b
-DATA bytes007b<>+22(SB)/1, $0x7b
-DATA bytes007b<>+23(SB)/1, $0x7b
-DATA bytes007b<>+24(SB)/1, $0x7b
-DATA bytes007b<>+25(SB)/1, $0x7b
-DATA bytes007b<>+26(SB)/1, $0x7b
-DATA bytes007b<>+27(SB)/1, $0x7b
-DATA bytes007b<>+28(SB)/1, $0x7b
-DATA bytes007b<>+29(SB)/1, $0x7b
-DATA bytes007b<>+30(SB)/1, $0x7b
-DATA bytes007b<>+31(SB)/1, $0x7b
-GLOBL bytes007b<>(SB), RODATA|NOPTR, $32
-
 // func encodeE5M2ZerosAVX2(codes *byte, scales *byte, src *byte, n int, rule *byte) (redo int, clipped int)
 // Requires: AVX, AVX2, F16C, POPCNT
-TEXT ·encodeE5M2ZerosAVX2(SB), NOSPLIT, $128-56
+TEXT ·encodeE5M2ZerosAVX2(SB), NOSPLIT, $160-56
 	MOVQ         codes+0(FP), AX
 	MOVQ         scales+8(FP), CX
 	MOVQ         src+16(FP), DX
@@ -4975,1054 +4599,900 @@ TEXT ·encodeE5M2ZerosAVX2(SB), NOSPLIT, $128-56
 	VMOVDQU      Y2, 64(SP)
 	VPBROADCASTW 14(SI), Y2
 	VMOVDQU      Y2, 96(SP)
-	VPXOR        Y3, Y3, Y3
-	VMOVDQU      order<>+0(SB), Y4
+	VMOVDQU      words0001<>+0(SB), Y3
+	VMOVDQU      bytes007b<>+0(SB), Y4
+	VMOVDQU      bytes0004<>+0(SB), Y6
+	VPBROADCASTW 16(SI), Y5
+	VPANDN       bytes0001<>+0(SB), Y5, Y5
 	TESTQ        BX, BX
 	JZ           encodeE5M2ZerosAVX2_done
 
 encodeE5M2ZerosAVX2_loop:
 	VPXOR        Y2, Y2, Y2
-	VPAND        (DX), Y0, Y5
-	VPAND        32(DX), Y0, Y6
-	VPMAXUW      Y6, Y5, Y5
-	VPAND        64(DX), Y0, Y7
-	VPAND        96(DX), Y0, Y6
-	VPMAXUW      Y6, Y7, Y7
-	VPUNPCKLWD   Y7, Y5, Y6
-	VPUNPCKHWD   Y7, Y5, Y5
-	VPMAXUW      Y5, Y6, Y6
-	VPAND        128(DX), Y0, Y5
-	VPAND        160(DX), Y0, Y7
-	VPMAXUW      Y7, Y5, Y5
-	VPAND        192(DX), Y0, Y8
-	VPAND        224(DX), Y0, Y7
-	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLWD   Y8, Y5, Y7
-	VPUNPCKHWD   Y8, Y5, Y5
-	VPMAXUW      Y5, Y7, Y7
-	VPUNPCKLDQ   Y7, Y6, Y5
-	VPUNPCKHDQ   Y7, Y6, Y6
-	VPMAXUW      Y6, Y5, Y5
-	VPAND        256(DX), Y0, Y7
-	VPAND        288(DX), Y0, Y6
-	VPMAXUW      Y6, Y7, Y7
-	VPAND        320(DX), Y0, Y8
-	VPAND        352(DX), Y0, Y6
-	VPMAXUW      Y6, Y8, Y8
-	VPUNPCKLWD   Y8, Y7, Y6
-	VPUNPCKHWD   Y8, Y7, Y7
-	VPMAXUW      Y7, Y6, Y6
-	VPAND        384(DX), Y0, Y7
-	VPAND        416(DX), Y0, Y8
+	VPAND        (DX), Y0, Y7
+	VPAND        32(DX), Y0, Y8
 	VPMAXUW      Y8, Y7, Y7
-	VPAND        448(DX), Y0, Y9
-	VPAND        480(DX), Y0, Y8
+	VPAND        64(DX), Y0, Y9
+	VPAND        96(DX), Y0, Y8
 	VPMAXUW      Y8, Y9, Y9
 	VPUNPCKLWD   Y9, Y7, Y8
 	VPUNPCKHWD   Y9, Y7, Y7
 	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLDQ   Y8, Y6, Y7
-	VPUNPCKHDQ   Y8, Y6, Y6
-	VPMAXUW      Y6, Y7, Y7
-	VPUNPCKLQDQ  Y7, Y5, Y6
-	VPUNPCKHQDQ  Y7, Y5, Y5
-	VPMAXUW      Y5, Y6, Y6
-	VPAND        512(DX), Y0, Y5
-	VPAND        544(DX), Y0, Y7
-	VPMAXUW      Y7, Y5, Y5
-	VPAND        576(DX), Y0, Y8
-	VPAND        608(DX), Y0, Y7
-	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLWD   Y8, Y5, Y7
-	VPUNPCKHWD   Y8, Y5, Y5
-	VPMAXUW      Y5, Y7, Y7
-	VPAND        640(DX), Y0, Y5
-	VPAND        672(DX), Y0, Y8
-	VPMAXUW      Y8, Y5, Y5
-	VPAND        704(DX), Y0, Y9
-	VPAND        736(DX), Y0, Y8
-	VPMAXUW      Y8, Y9, Y9
-	VPUNPCKLWD   Y9, Y5, Y8
-	VPUNPCKHWD   Y9, Y5, Y5
-	VPMAXUW      Y5, Y8, Y8
-	VPUNPCKLDQ   Y8, Y7, Y5
-	VPUNPCKHDQ   Y8, Y7, Y7
-	VPMAXUW      Y7, Y5, Y5
-	VPAND        768(DX), Y0, Y8
-	VPAND        800(DX), Y0, Y7
-	VPMAXUW      Y7, Y8, Y8
-	VPAND        832(DX), Y0, Y9
-	VPAND        864(DX), Y0, Y7
-	VPMAXUW      Y7, Y9, Y9
-	VPUNPCKLWD   Y9, Y8, Y7
-	VPUNPCKHWD   Y9, Y8, Y8
-	VPMAXUW      Y8, Y7, Y7
-	VPAND        896(DX), Y0, Y8
-	VPAND        928(DX), Y0, Y9
-	VPMAXUW      Y9, Y8, Y8
-	VPAND        960(DX), Y0, Y10
-	VPAND        992(DX), Y0, Y9
+	VPAND        128(DX), Y0, Y7
+	VPAND        160(DX), Y0, Y9
+	VPMAXUW      Y9, Y7, Y7
+	VPAND        192(DX), Y0, Y10
+	VPAND        224(DX), Y0, Y9
 	VPMAXUW      Y9, Y10, Y10
-	VPUNPCKLWD   Y10, Y8, Y9
-	VPUNPCKHWD   Y10, Y8, Y8
+	VPUNPCKLWD   Y10, Y7, Y9
+	VPUNPCKHWD   Y10, Y7, Y7
+	VPMAXUW      Y7, Y9, Y9
+	VPUNPCKLDQ   Y9, Y8, Y7
+	VPUNPCKHDQ   Y9, Y8, Y8
+	VPMAXUW      Y8, Y7, Y7
+	VPAND        256(DX), Y0, Y9
+	VPAND        288(DX), Y0, Y8
 	VPMAXUW      Y8, Y9, Y9
-	VPUNPCKLDQ   Y9, Y7, Y8
-	VPUNPCKHDQ   Y9, Y7, Y7
+	VPAND        320(DX), Y0, Y10
+	VPAND        352(DX), Y0, Y8
+	VPMAXUW      Y8, Y10, Y10
+	VPUNPCKLWD   Y10, Y9, Y8
+	VPUNPCKHWD   Y10, Y9, Y9
+	VPMAXUW      Y9, Y8, Y8
+	VPAND        384(DX), Y0, Y9
+	VPAND        416(DX), Y0, Y10
+	VPMAXUW      Y10, Y9, Y9
+	VPAND        448(DX), Y0, Y11
+	VPAND        480(DX), Y0, Y10
+	VPMAXUW      Y10, Y11, Y11
+	VPUNPCKLWD   Y11, Y9, Y10
+	VPUNPCKHWD   Y11, Y9, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPUNPCKLDQ   Y10, Y8, Y9
+	VPUNPCKHDQ   Y10, Y8, Y8
+	VPMAXUW      Y8, Y9, Y9
+	VPUNPCKLQDQ  Y9, Y7, Y8
+	VPUNPCKHQDQ  Y9, Y7, Y7
 	VPMAXUW      Y7, Y8, Y8
-	VPUNPCKLQDQ  Y8, Y5, Y7
-	VPUNPCKHQDQ  Y8, Y5, Y5
-	VPMAXUW      Y5, Y7, Y7
-	VPERM2I128   $0x20, Y7, Y6, Y5
-	VPERM2I128   $0x31, Y7, Y6, Y6
-	VPMAXUW      Y6, Y5, Y5
-	VPBROADCASTW (SI), Y7
-	VPADDW       Y5, Y7, Y7
-	VPSRLW       $0x07, Y7, Y7
-	VPBROADCASTW 2(SI), Y6
-	VPSUBW       Y6, Y7, Y7
-	VPCMPGTW     words7f7f<>+0(SB), Y5, Y5
-	VPBROADCASTW 4(SI), Y6
-	VPCMPGTW     Y7, Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTW 6(SI), Y6
-	VPCMPGTW     Y6, Y7, Y6
-	VPOR         Y6, Y5, Y5
-	VPMOVMSKB    Y5, R8
+	VPAND        512(DX), Y0, Y7
+	VPAND        544(DX), Y0, Y9
+	VPMAXUW      Y9, Y7, Y7
+	VPAND        576(DX), Y0, Y10
+	VPAND        608(DX), Y0, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPUNPCKLWD   Y10, Y7, Y9
+	VPUNPCKHWD   Y10, Y7, Y7
+	VPMAXUW      Y7, Y9, Y9
+	VPAND        640(DX), Y0, Y7
+	VPAND        672(DX), Y0, Y10
+	VPMAXUW      Y10, Y7, Y7
+	VPAND        704(DX), Y0, Y11
+	VPAND        736(DX), Y0, Y10
+	VPMAXUW      Y10, Y11, Y11
+	VPUNPCKLWD   Y11, Y7, Y10
+	VPUNPCKHWD   Y11, Y7, Y7
+	VPMAXUW      Y7, Y10, Y10
+	VPUNPCKLDQ   Y10, Y9, Y7
+	VPUNPCKHDQ   Y10, Y9, Y9
+	VPMAXUW      Y9, Y7, Y7
+	VPAND        768(DX), Y0, Y10
+	VPAND        800(DX), Y0, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPAND        832(DX), Y0, Y11
+	VPAND        864(DX), Y0, Y9
+	VPMAXUW      Y9, Y11, Y11
+	VPUNPCKLWD   Y11, Y10, Y9
+	VPUNPCKHWD   Y11, Y10, Y10
+	VPMAXUW      Y10, Y9, Y9
+	VPAND        896(DX), Y0, Y10
+	VPAND        928(DX), Y0, Y11
+	VPMAXUW      Y11, Y10, Y10
+	VPAND        960(DX), Y0, Y12
+	VPAND        992(DX), Y0, Y11
+	VPMAXUW      Y11, Y12, Y12
+	VPUNPCKLWD   Y12, Y10, Y11
+	VPUNPCKHWD   Y12, Y10, Y10
+	VPMAXUW      Y10, Y11, Y11
+	VPUNPCKLDQ   Y11, Y9, Y10
+	VPUNPCKHDQ   Y11, Y9, Y9
+	VPMAXUW      Y9, Y10, Y10
+	VPUNPCKLQDQ  Y10, Y7, Y9
+	VPUNPCKHQDQ  Y10, Y7, Y7
+	VPMAXUW      Y7, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y7
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VPMAXUW      Y8, Y7, Y7
+	VPBROADCASTW (SI), Y9
+	VPADDW       Y7, Y9, Y9
+	VPSRLW       $0x07, Y9, Y9
+	VPBROADCASTW 2(SI), Y8
+	VPSUBW       Y8, Y9, Y9
+	VPCMPGTW     words7f7f<>+0(SB), Y7, Y10
+	VPBROADCASTW 4(SI), Y8
+	VPCMPGTW     Y9, Y8, Y8
+	VPOR         Y8, Y10, Y10
+	VPBROADCASTW 6(SI), Y8
+	VPCMPGTW     Y8, Y9, Y8
+	VPOR         Y8, Y10, Y10
+	VPMOVMSKB    Y10, R8
 	POPCNTL      R8, R8
 	ADDQ         R8, DI
-	VPOR         Y5, Y7, Y6
-	VPAND        words00ff<>+0(SB), Y6, Y6
-	VEXTRACTI128 $0x01, Y6, X8
-	VPACKUSWB    X8, X6, X8
-	VMOVDQU      X8, (CX)
-	VPSLLW       $0x07, Y7, Y6
-	VPADDSW      words07e0<>+0(SB), Y6, Y6
-	VPSRLW       $0x01, Y5, Y5
-	VPMAXSW      Y5, Y6, Y6
-	VMOVDQU      Y6, 32(SP)
-	VMOVDQU      words00fe<>+0(SB), Y5
-	VPSUBW       Y7, Y5, Y7
-	VPSLLW       $0x07, Y7, Y7
-	VMOVDQU      Y7, (SP)
-	VPBROADCASTW 32(SP), Y8
-	VMOVDQU      (DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
+	VPOR         Y10, Y9, Y8
+	VPAND        words00ff<>+0(SB), Y8, Y8
+	VEXTRACTI128 $0x01, Y8, X11
+	VPACKUSWB    X11, X8, X11
+	VMOVDQU      X11, (CX)
+	VPSLLW       $0x07, Y9, Y8
+	VPADDSW      words07e0<>+0(SB), Y8, Y8
+	VPSRLW       $0x01, Y10, Y10
+	VPMAXSW      Y10, Y8, Y8
+	VMOVDQU      Y8, 32(SP)
+	VPCMPGTW     Y8, Y7, Y7
+	VMOVDQU      words000f<>+0(SB), Y8
+	VPSUBW       Y8, Y9, Y8
+	VPSLLW       $0x07, Y8, Y8
+	VPSUBW       words000f<>+0(SB), Y8, Y8
+	VMOVDQU      Y8, 128(SP)
+	VMOVDQU      words00fe<>+0(SB), Y8
+	VPSUBW       Y9, Y8, Y9
+	VPSLLW       $0x07, Y9, Y9
+	VMOVDQU      Y9, (SP)
+	VPMOVMSKB    Y7, R8
+	ANDL         $0x55555555, R8
+	TESTQ        R8, R8
+	JZ           encodeE5M2ZerosAVX2_clip_none
+
+encodeE5M2ZerosAVX2_clip_each:
+	BSFQ         R8, R9
+	LEAQ         -1(R8), R11
+	ANDQ         R11, R8
+	MOVQ         R9, R11
+	SHLQ         $0x05, R11
+	LEAQ         32(SP), R12
+	VMOVDQU      (DX)(R11*1), Y7
+	VPAND        Y7, Y0, Y7
+	VMOVDQU      32(DX)(R11*1), Y8
+	VPAND        Y8, Y0, Y8
+	VPBROADCASTW (R12)(R9*1), Y9
+	VPCMPGTW     Y9, Y7, Y7
 	VPSUBW       Y7, Y2, Y2
+	VPCMPGTW     Y9, Y8, Y7
+	VPSUBW       Y7, Y2, Y2
+	TESTQ        R8, R8
+	JNZ          encodeE5M2ZerosAVX2_clip_each
+
+encodeE5M2ZerosAVX2_clip_none:
+	XORL         R8, R8
+	VMOVDQU      (DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      32(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW (SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, (AX)
-	VPBROADCASTW 34(SP), Y8
-	VMOVDQU      64(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 128(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal0
+	ORL          $0x00000001, R8
+
+encodeE5M2ZerosAVX2_normal0:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, (AX)
+	VMOVDQU      64(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      96(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 2(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 32(AX)
-	VPBROADCASTW 36(SP), Y8
-	VMOVDQU      128(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 130(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal1
+	ORL          $0x00000004, R8
+
+encodeE5M2ZerosAVX2_normal1:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 32(AX)
+	VMOVDQU      128(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      160(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 4(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 64(AX)
-	VPBROADCASTW 38(SP), Y8
-	VMOVDQU      192(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 132(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal2
+	ORL          $0x00000010, R8
+
+encodeE5M2ZerosAVX2_normal2:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 64(AX)
+	VMOVDQU      192(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      224(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 6(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 96(AX)
-	VPBROADCASTW 40(SP), Y8
-	VMOVDQU      256(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 134(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal3
+	ORL          $0x00000040, R8
+
+encodeE5M2ZerosAVX2_normal3:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 96(AX)
+	VMOVDQU      256(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      288(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 8(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 128(AX)
-	VPBROADCASTW 42(SP), Y8
-	VMOVDQU      320(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 136(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal4
+	ORL          $0x00000100, R8
+
+encodeE5M2ZerosAVX2_normal4:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 128(AX)
+	VMOVDQU      320(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      352(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 10(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 160(AX)
-	VPBROADCASTW 44(SP), Y8
-	VMOVDQU      384(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 138(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal5
+	ORL          $0x00000400, R8
+
+encodeE5M2ZerosAVX2_normal5:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 160(AX)
+	VMOVDQU      384(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      416(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 12(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 192(AX)
-	VPBROADCASTW 46(SP), Y8
-	VMOVDQU      448(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 140(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal6
+	ORL          $0x00001000, R8
+
+encodeE5M2ZerosAVX2_normal6:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 192(AX)
+	VMOVDQU      448(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      480(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 14(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 224(AX)
-	VPBROADCASTW 48(SP), Y8
-	VMOVDQU      512(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 142(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal7
+	ORL          $0x00004000, R8
+
+encodeE5M2ZerosAVX2_normal7:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 224(AX)
+	VMOVDQU      512(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      544(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 16(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 256(AX)
-	VPBROADCASTW 50(SP), Y8
-	VMOVDQU      576(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 144(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal8
+	ORL          $0x00010000, R8
+
+encodeE5M2ZerosAVX2_normal8:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 256(AX)
+	VMOVDQU      576(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      608(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 18(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 288(AX)
-	VPBROADCASTW 52(SP), Y8
-	VMOVDQU      640(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 146(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal9
+	ORL          $0x00040000, R8
+
+encodeE5M2ZerosAVX2_normal9:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 288(AX)
+	VMOVDQU      640(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      672(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 20(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 320(AX)
-	VPBROADCASTW 54(SP), Y8
-	VMOVDQU      704(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 148(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal10
+	ORL          $0x00100000, R8
+
+encodeE5M2ZerosAVX2_normal10:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 320(AX)
+	VMOVDQU      704(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      736(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 22(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 352(AX)
-	VPBROADCASTW 56(SP), Y8
-	VMOVDQU      768(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 150(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal11
+	ORL          $0x00400000, R8
+
+encodeE5M2ZerosAVX2_normal11:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 352(AX)
+	VMOVDQU      768(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      800(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 24(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 384(AX)
-	VPBROADCASTW 58(SP), Y8
-	VMOVDQU      832(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 152(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal12
+	ORL          $0x01000000, R8
+
+encodeE5M2ZerosAVX2_normal12:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 384(AX)
+	VMOVDQU      832(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      864(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 26(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 416(AX)
-	VPBROADCASTW 60(SP), Y8
-	VMOVDQU      896(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 154(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal13
+	ORL          $0x04000000, R8
+
+encodeE5M2ZerosAVX2_normal13:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 416(AX)
+	VMOVDQU      896(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      928(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 28(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 448(AX)
-	VPBROADCASTW 62(SP), Y8
-	VMOVDQU      960(DX), Y6
-	VPAND        Y6, Y0, Y5
-	VPCMPGTW     Y8, Y5, Y7
-	VPSUBW       Y7, Y2, Y2
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 156(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal14
+	ORL          $0x10000000, R8
+
+encodeE5M2ZerosAVX2_normal14:
+	VPOR         Y5, Y8, Y9
+	VPSIGNB      Y9, Y7, Y7
+	VPAND        bytes0080<>+0(SB), Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, 448(AX)
+	VMOVDQU      960(DX), Y7
+	VPAND        Y7, Y0, Y8
 	VMOVDQU      992(DX), Y9
-	VPAND        Y9, Y0, Y7
-	VPCMPGTW     Y8, Y7, Y8
-	VPSUBW       Y8, Y2, Y2
-	VPBROADCASTW 30(SP), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPCMPEQW     words0000<>+0(SB), Y5, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y6, Y11, Y6
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y6, Y6
-	VPCMPEQW     words0000<>+0(SB), Y7, Y10
-	VPAND        64(SP), Y10, Y11
-	VPANDN       Y9, Y11, Y9
-	VPAND        96(SP), Y10, Y11
-	VPOR         Y11, Y9, Y9
-	VPACKSSWB    Y9, Y6, Y6
-	VPUNPCKLWD   Y5, Y3, Y9
-	VPUNPCKHWD   Y5, Y3, Y5
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y5, Y5
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y5, X5
-	VINSERTI128  $0x01, X5, Y9, Y5
-	VPSRLW       $0x08, Y5, Y9
-	VPAND        words0001<>+0(SB), Y9, Y9
-	VPADDW       Y9, Y5, Y5
-	VPADDW       words007f<>+0(SB), Y5, Y5
-	VPSRLW       $0x08, Y5, Y5
-	VPUNPCKLWD   Y7, Y3, Y9
-	VPUNPCKHWD   Y7, Y3, Y7
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y8, Y7, Y7
-	VCVTPS2PH    $0x02, Y9, X9
-	VCVTPS2PH    $0x02, Y7, X7
-	VINSERTI128  $0x01, X7, Y9, Y7
-	VPSRLW       $0x08, Y7, Y8
-	VPAND        words0001<>+0(SB), Y8, Y8
-	VPADDW       Y8, Y7, Y7
-	VPADDW       words007f<>+0(SB), Y7, Y7
-	VPSRLW       $0x08, Y7, Y7
-	VPACKUSWB    Y7, Y5, Y7
-	VPMINUB      bytes007b<>+0(SB), Y7, Y7
-	VPERMD       Y7, Y4, Y7
-	VPERMQ       $0xd8, Y6, Y6
-	VPAND        bytes0080<>+0(SB), Y6, Y6
-	VPCMPEQB     Y3, Y7, Y8
-	VPBROADCASTW 16(SI), Y5
-	VPAND        Y5, Y8, Y8
-	VPANDN       Y6, Y8, Y6
-	VPOR         Y6, Y7, Y7
-	VMOVDQU      Y7, 480(AX)
-	ADDQ         $0x00000200, AX
-	VPMADDWD     words0001<>+0(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	ADDQ         $0x00000400, DX
-	ADDQ         $0x10, CX
-	SUBQ         $0x10, BX
-	JNZ          encodeE5M2ZerosAVX2_loop
+	VPAND        Y9, Y0, Y10
+	VPCMPEQW     words0000<>+0(SB), Y8, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y7, Y12, Y7
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y7, Y7
+	VPCMPEQW     words0000<>+0(SB), Y10, Y11
+	VPAND        64(SP), Y11, Y12
+	VPANDN       Y9, Y12, Y9
+	VPAND        96(SP), Y11, Y12
+	VPOR         Y12, Y9, Y9
+	VPACKSSWB    Y9, Y7, Y7
+	VPBROADCASTW 158(SP), Y9
+	VPACKSSWB    Y10, Y8, Y11
+	VPSRLW       $0x05, Y8, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y8, Y8
+	VPSUBUSW     Y9, Y8, Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPSRLW       $0x05, Y10, Y12
+	VPAND        Y3, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSUBUSW     Y9, Y10, Y10
+	VPSRLW       $0x05, Y10, Y10
+	VPACKUSWB    Y10, Y8, Y8
+	VPMINUB      Y4, Y8, Y8
+	VPCMPGTB     Y8, Y6, Y9
+	VPTEST       Y9, Y11
+	JZ           encodeE5M2ZerosAVX2_normal15
+	ORL          $0x40000000, R8
+
+encodeE5M2ZerosAVX2_normal15:
+	VPOR    Y5, Y8, Y9
+	VPSIGNB Y9, Y7, Y7
+	VPAND   bytes0080<>+0(SB), Y7, Y7
+	VPOR    Y7, Y8, Y8
+	VPERMQ  $0xd8, Y8, Y8
+	VMOVDQU Y8, 480(AX)
+	TESTQ   R8, R8
+	JZ      encodeE5M2ZerosAVX2_half_none
+
+encodeE5M2ZerosAVX2_half_each:
+	BSFQ         R8, R10
+	LEAQ         -1(R8), R11
+	ANDQ         R11, R8
+	LEAQ         (SP), R11
+	VPBROADCASTW (R11)(R10*1), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VMOVDQU      order<>+0(SB), Y9
+	MOVQ         R10, R11
+	SHLQ         $0x05, R11
+	VMOVDQU      (DX)(R11*1), Y10
+	VPAND        Y10, Y0, Y11
+	VMOVDQU      32(DX)(R11*1), Y12
+	VPAND        Y12, Y0, Y13
+	VPCMPEQW     words0000<>+0(SB), Y11, Y14
+	VPAND        64(SP), Y14, Y15
+	VPANDN       Y10, Y15, Y10
+	VPAND        96(SP), Y14, Y15
+	VPOR         Y15, Y10, Y10
+	VPCMPEQW     words0000<>+0(SB), Y13, Y14
+	VPAND        64(SP), Y14, Y15
+	VPANDN       Y12, Y15, Y12
+	VPAND        96(SP), Y14, Y15
+	VPOR         Y15, Y12, Y12
+	VPACKSSWB    Y12, Y10, Y10
+	VPUNPCKLWD   Y11, Y8, Y12
+	VPUNPCKHWD   Y11, Y8, Y11
+	VMULPS       Y7, Y12, Y12
+	VMULPS       Y7, Y11, Y11
+	VCVTPS2PH    $0x02, Y12, X12
+	VCVTPS2PH    $0x02, Y11, X11
+	VINSERTI128  $0x01, X11, Y12, Y11
+	VPSRLW       $0x08, Y11, Y12
+	VPAND        words0001<>+0(SB), Y12, Y12
+	VPADDW       Y12, Y11, Y11
+	VPADDW       words007f<>+0(SB), Y11, Y11
+	VPSRLW       $0x08, Y11, Y11
+	VPUNPCKLWD   Y13, Y8, Y12
+	VPUNPCKHWD   Y13, Y8, Y8
+	VMULPS       Y7, Y12, Y12
+	VMULPS       Y7, Y8, Y8
+	VCVTPS2PH    $0x02, Y12, X12
+	VCVTPS2PH    $0x02, Y8, X8
+	VINSERTI128  $0x01, X8, Y12, Y13
+	VPSRLW       $0x08, Y13, Y7
+	VPAND        words0001<>+0(SB), Y7, Y7
+	VPADDW       Y7, Y13, Y13
+	VPADDW       words007f<>+0(SB), Y13, Y13
+	VPSRLW       $0x08, Y13, Y13
+	VPACKUSWB    Y13, Y11, Y7
+	VPMINUB      Y4, Y7, Y7
+	VPERMD       Y7, Y9, Y7
+	VPERMQ       $0xd8, Y10, Y10
+	VPOR         Y5, Y7, Y8
+	VPSIGNB      Y8, Y10, Y10
+	VPAND        bytes0080<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	SHRQ         $0x01, R11
+	VMOVDQU      Y7, (AX)(R11*1)
+	TESTQ        R8, R8
+	JNZ          encodeE5M2ZerosAVX2_half_each
+
+encodeE5M2ZerosAVX2_half_none:
+	ADDQ     $0x00000200, AX
+	VPMADDWD words0001<>+0(SB), Y2, Y2
+	VPADDD   Y2, Y1, Y1
+	ADDQ     $0x00000400, DX
+	ADDQ     $0x10, CX
+	SUBQ     $0x10, BX
+	JNZ      encodeE5M2ZerosAVX2_loop
 
 encodeE5M2ZerosAVX2_done:
 	SHRQ         $0x01, DI
