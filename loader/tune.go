@@ -1,9 +1,15 @@
 package loader
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Tuner finds how many requests in flight a drive needs: it doubles them while
-// that makes the reads faster, and goes back to the fewest that were as fast.
+// that makes the reads faster. Then it watches those again, by turns, that were
+// not much slower than the best, and takes the fewest that are as fast: what else
+// runs on the machine slows some steps down, and memory that stays in the
+// processor's cache is worth more than a deep queue.
 type Tuner struct {
 	least, most int
 	depth       int
@@ -11,13 +17,29 @@ type Tuner struct {
 
 	start time.Time
 	bytes int64
+	warm  int64 // bytes that are still of the depth before
 	steps []step
+	again []int // steps to be watched again
 }
 
 // step is what one depth brought.
 type step struct {
 	depth int
-	rate  float64 // bytes a second
+	rates []float64 // bytes a second, each time it was watched
+}
+
+// best is how fast it was at best.
+func (s *step) best() float64 { return slices.Max(s.rates) }
+
+// beats says whether the step was clearly faster than one with fewer requests: at
+// their best, and in the middle of all times.
+func (s *step) beats(x *step) bool {
+	return s.best() > x.best()*tuneGain && middle(s.rates) > middle(x.rates)*tuneGain
+}
+
+func middle(list []float64) float64 {
+	list = slices.Sorted(slices.Values(list))
+	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 }
 
 const (
@@ -26,10 +48,14 @@ const (
 	tuneTime = 50 * time.Millisecond
 	// tuneGain is by how much more a deeper queue must bring to count; less is
 	// noise.
-	tuneGain = 1.03
+	tuneGain = 1.05
 	// tunePatience is how many deeper queues in a row may bring nothing: some
 	// drives rise again behind a plateau.
 	tunePatience = 2
+	// tuneRounds is how often steps are watched again that reached at least a
+	// share tuneClose of the best rate.
+	tuneRounds = 3
+	tuneClose  = 0.6
 )
 
 // NewTuner begins with least and never exceeds most.
@@ -45,7 +71,9 @@ func (t *Tuner) Add(bytes int64, now time.Time) (depth int) {
 		return t.depth
 	}
 	if t.start.IsZero() {
-		t.start = now // what was read before is of no known time
+		if t.warm -= bytes; t.warm <= 0 {
+			t.start = now // what was read before is of no known time
+		}
 		return t.depth
 	}
 	t.bytes += bytes
@@ -54,25 +82,58 @@ func (t *Tuner) Add(bytes int64, now time.Time) (depth int) {
 	if spent < tuneTime || t.bytes < 2*int64(t.depth)*bytes {
 		return t.depth
 	}
-	t.steps = append(t.steps, step{t.depth, float64(t.bytes) / spent.Seconds()})
-	t.start, t.bytes = now, 0
-	t.decide()
+	t.watched(float64(t.bytes) / spent.Seconds())
+	t.start, t.bytes, t.warm = time.Time{}, 0, int64(t.depth)*bytes
 	return t.depth
 }
 
-func (t *Tuner) decide() {
-	best := 0 // the fewest requests that were as fast as any
-	for i, s := range t.steps {
-		if s.rate > t.steps[best].rate*tuneGain {
+// watched takes what the present depth brought and chooses the next.
+func (t *Tuner) watched(rate float64) {
+	if len(t.again) > 0 {
+		s := &t.steps[t.again[0]]
+		s.rates = append(s.rates, rate)
+		t.again = t.again[1:]
+	} else {
+		t.steps = append(t.steps, step{t.depth, []float64{rate}})
+		best, last := t.best(), len(t.steps)-1
+		if last-best < tunePatience && t.depth < t.most {
+			t.depth = min(2*t.depth, t.most)
+			return
+		}
+		t.doubt(t.steps[best].best())
+	}
+	if len(t.again) > 0 {
+		t.depth = t.steps[t.again[0]].depth
+		return
+	}
+	t.depth, t.settled = t.steps[t.best()].depth, true
+}
+
+// best is the step with the fewest requests that were as fast as any.
+func (t *Tuner) best() int {
+	best := 0
+	for i := range t.steps {
+		if t.steps[i].beats(&t.steps[best]) {
 			best = i
 		}
 	}
-	last := len(t.steps) - 1
-	if last-best < tunePatience && t.depth < t.most {
-		t.depth = min(2*t.depth, t.most)
+	return best
+}
+
+// doubt lists the steps that may be the best, or none where one is by far.
+func (t *Tuner) doubt(rate float64) {
+	var list []int
+	for i := range t.steps {
+		if t.steps[i].best() >= rate*tuneClose {
+			list = append(list, i)
+		}
+	}
+	if len(list) < 2 {
 		return
 	}
-	t.depth, t.settled = t.steps[best].depth, true
+	for range tuneRounds {
+		t.again = append(t.again, list...)
+	}
 }
 
 // Depth is how many requests may be in flight.
