@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -126,6 +127,28 @@ func TestFault_rtx6kpro52(t *testing.T) {
 				closeAll(t, l, d)
 			}
 		}
+	}
+}
+
+// A rank's time ends when its copies are done, not when they are started.
+func TestCopiesLastUntilTheyAreDone(t *testing.T) {
+	w := &worker{pipeline: new(pipeline), last: make([]time.Time, 2), before: make([]int64, 2)}
+	w.scatterer = scatterer{counts: []counts{{}, {copies: 1}}, touched: []bool{true}, queues: []Queue{&lateQueue{}}}
+	s := &slot{free: new(stack)}
+	s.todo.Store(copying)
+	if err := w.launched(s); err != nil {
+		t.Fatal(err)
+	}
+	for len(w.flights) > 0 {
+		if !w.last[1].IsZero() || s.free.pop() != nil {
+			t.Fatal("the copy is not done")
+		}
+		if err := w.poll(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !w.last[0].IsZero() || w.last[1].IsZero() || s.free.pop() != s {
+		t.Errorf("%v", w.last)
 	}
 }
 

@@ -101,7 +101,7 @@ type worker struct {
 	*pipeline
 	scatterer scatterer
 	flights   []flight
-	spare     [][]Event
+	spare     []flight    // whose lists are used again
 	last      []time.Time // of locals: when the copies of a block of theirs ended
 	before    []int64     // of locals: copies when the block began
 }
@@ -112,6 +112,7 @@ type flight struct {
 	slot   *slot
 	built  []*assembly
 	events []Event
+	locals []int // that the copies are for
 }
 
 // run reads and places everything, and returns when nothing is under way.
@@ -198,11 +199,6 @@ func (w *worker) slot(s *slot) error {
 	if err := w.scatterer.block(&s.block, s.buf); err != nil {
 		return err
 	}
-	for l := range counts {
-		if counts[l].copies != w.before[l] {
-			w.last[l] = time.Now()
-		}
-	}
 	if err := w.launched(s); err != nil {
 		return err
 	}
@@ -221,10 +217,16 @@ func (p *pipeline) todoHas(what uint32) bool { return p.todo&what != 0 }
 // whether they are done, as they are on devices that copy at once.
 func (w *worker) launched(s *slot) error {
 	x := &w.scatterer
-	f := flight{slot: s, built: x.done}
-	x.done = nil
+	var f flight
 	if n := len(w.spare); n > 0 {
-		f.events, w.spare = w.spare[n-1][:0], w.spare[:n-1]
+		f, w.spare = w.spare[n-1], w.spare[:n-1]
+	}
+	f.slot, f.built = s, x.done
+	x.done = nil
+	for l := range x.counts {
+		if x.counts[l].copies != w.before[l] {
+			f.locals = append(f.locals, l)
+		}
 	}
 	for d, t := range x.touched {
 		if !t {
@@ -260,11 +262,15 @@ func (w *worker) poll() error {
 		if len(f.events) > 0 {
 			break
 		}
-		w.spare = append(w.spare, f.events)
+		now := time.Now()
+		for _, l := range f.locals {
+			w.last[l] = now
+		}
 		for _, a := range f.built {
 			w.scatterer.shop.give(a)
 		}
 		f.slot.release(copying)
+		w.spare = append(w.spare, flight{events: f.events[:0], locals: f.locals[:0]})
 	}
 	w.flights = append(w.flights[:0], w.flights[n:]...)
 	return nil
