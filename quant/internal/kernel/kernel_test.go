@@ -98,7 +98,7 @@ func eachSet(t *testing.T, run func(t *testing.T, s *Set, c elementCase)) {
 func TestEncodeEveryValue(t *testing.T) {
 	eachSet(t, func(t *testing.T, s *Set, c elementCase) {
 		rules := c.rules()
-		for high := 0; high < 256; high++ { // the exponent of a block's maximum
+		for high := range 256 { // the exponent of a block's maximum
 			var src []byte
 			for v := range 1 << 16 / 31 {
 				for _, m := range []uint16{0, 64}[:1+high%2] {

@@ -34,7 +34,7 @@ type element struct {
 	lo, hi     int // scale bytes whose every number is a normal bf16
 
 	once   sync.Once
-	places [3][]byte // by rule of ties: codes by distance, see place
+	places [1 << 16]byte // codes by 0x8000 + distance, ties to even
 	values [256]uint16
 }
 
@@ -42,14 +42,6 @@ var (
 	e2m1 = element{mant: 1, emin: 0, top: 0x07, lo: 2, hi: 252}
 	e4m3 = element{mant: 3, emin: -6, top: 0x7E, lo: 10, hi: 246}
 	e5m2 = element{mant: 2, emin: -14, top: 0x7B, lo: 17, hi: 239}
-)
-
-// The distance of a number from its scale is the difference of their bf16 bits:
-// 128 a power of two. It lies within these for every element whose code is
-// neither 0 nor the largest.
-const (
-	nearest  = -17 * 128
-	farthest = 17 * 128
 )
 
 // value is the magnitude of a code, in units of the scale.
@@ -64,29 +56,27 @@ func (e *element) value(code int) float64 {
 // limit is the distance of the largest code.
 func (e *element) limit() int { return distance(e.value(e.top)) }
 
-// distance is the bf16 of v less that of 1.
+// The distance of a number from its scale is the difference of their bf16 bits:
+// 128 a power of two. distance is that of v from 1.
 func distance(v float64) int { return int(math.Float32bits(float32(v))>>16) - 127*128 }
 
-// place fills the codes by distance: the code nearest to each number.
+// fill makes the tables.
 func (e *element) fill() {
-	for tie := range e.places {
-		t := make([]byte, farthest-nearest+1)
-		code := 0
-		for d := nearest; d <= farthest; d++ {
-			v := float64(math.Float32frombits(uint32(d+127*128) << 16))
-			for code < e.top {
-				half := (e.value(code) + e.value(code+1)) / 2
-				if v < half || v == half && (tie == tieZero || tie == tieOdd && code&1 == 0) {
-					break
-				}
-				code++
+	code := 0
+	for i := range e.places {
+		v := math.Ldexp(1+float64(i&127)/128, (i-0x8000)>>7)
+		for code < e.top {
+			half := (e.value(code) + e.value(code+1)) / 2
+			if v < half || v == half && code&1 == 0 {
+				break
 			}
-			t[d-nearest] = byte(code)
+			code++
 		}
-		e.places[tie] = t
+		e.places[i] = byte(code)
 	}
 	for c := range e.values {
-		sign, mag := uint16(0), c
+		var sign uint16
+		var mag int
 		if e.mant == 1 {
 			sign, mag = uint16(c&8)<<12, c&7
 		} else {
@@ -99,110 +89,135 @@ func (e *element) fill() {
 	}
 }
 
-const (
-	tieZero = iota
-	tieOdd
-	tieAll
-)
-
-// table is the codes by distance for r's rule of ties.
-func (e *element) table(r *Rule) []byte {
-	e.once.Do(e.fill)
-	return e.places[r.TieOdd+2*r.TieAll]
-}
-
 // scale gives the scale byte of a block with the largest magnitude m, or false.
 func (r *Rule) scale(m uint16) (int, bool) {
 	b := int(m+r.Add)>>7 - int(r.Sub)
 	return b, m < 0x7F80 && b >= int(r.Lo) && b <= int(r.Hi)
 }
 
-// sign is the sign that an element keeps, as bit 15.
-func (r *Rule) sign(w uint16) uint16 {
-	if w&0x7FFF == 0 {
-		w = w&^r.ZeroDrop | r.ZeroSet
+// largest is the largest magnitude of a block of bf16, four lanes at a time, in
+// two chains.
+func largest(x *[2 * Block]byte) uint16 {
+	var m, n uint64
+	for i := 0; i < len(x); i += 16 {
+		m = larger(m, binary.LittleEndian.Uint64(x[i:i+8])&^signs)
+		n = larger(n, binary.LittleEndian.Uint64(x[i+8:i+16])&^signs)
 	}
-	return w & 0x8000
+	m = larger(m, n)
+	return uint16(max(m&0xFFFF, m>>16&0xFFFF, m>>32&0xFFFF, m>>48))
 }
 
-// largest is the largest magnitude of a block of bf16, four lanes at a time.
-func largest(src []byte) uint16 {
-	const low, high = 0x7FFF7FFF7FFF7FFF, 0x8000800080008000
-	var m uint64
-	for i := 0; i+8 <= len(src); i += 8 {
-		v := binary.LittleEndian.Uint64(src[i:]) & low
-		less := ((m | high) - v) & high // bit 15 of a lane: m >= v
-		keep := less - less>>15 | less  // the whole lane
-		m = m&keep | v&^keep
-	}
-	m = max(m&0xFFFF, m>>16&0xFFFF, m>>32&0xFFFF, m>>48)
-	return uint16(m)
+// larger is the maximum in each of four lanes of 15 bits.
+func larger(m, n uint64) uint64 {
+	d := (m | signs) - n // H + m - n in each lane; bit 15: m >= n
+	h := d & signs
+	return n + d&(h-h>>15)
 }
 
-// encodeE2M1 takes blocks one by one: scale, then element by element its code by
-// the distance from the scale, two codes to a byte.
+// each repeats a word of 16 bits in four lanes.
+func each(w uint16) uint64 { return uint64(w) * ones }
+
+const (
+	ones  = 0x0001000100010001
+	signs = 0x8000 * ones
+)
+
+// signs4 gives the signs that four elements keep, as bit 15.
+func (r *Rule) signs4(x uint64) uint64 {
+	if r.zeros() {
+		zero := ^(x&^signs + 0x7FFF*ones) & signs
+		x = x&^(zero&each(r.ZeroDrop)) | zero&each(r.ZeroSet)
+	}
+	return x & signs
+}
+
+// byStep are the codes of E2M1 by 1024 + n, the number of steps of 32 from the
+// distance at which the code becomes 1. Ties have been decided before.
+var byStep = func() (t [2048]byte) {
+	codes := [...]byte{1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6}
+	for i := range t {
+		switch {
+		case i >= 1024+len(codes):
+			t[i] = 7
+		case i >= 1024:
+			t[i] = codes[i-1024]
+		}
+	}
+	return t
+}()
+
+// encodeE2M1 takes blocks one by one: scale, then four elements at a time their
+// codes by the distance from the scale, two codes to a byte. A distance lies
+// above 0x8000 in its lane, so that no lane borrows from the next.
 func encodeE2M1(codes, scales, src []byte, r *Rule) (n Counts) {
-	t, limit := e2m1.table(r), e2m1.limit()
+	limit, odd, keep := e2m1.limit(), each(r.TieOdd), each(^r.CodeDrop)
 	for b := range scales {
-		x := src[b*2*Block:][:2*Block]
-		m := largest(x)
-		scale, ok := r.scale(m)
+		x, out := (*[2 * Block]byte)(src[b*2*Block:]), (*[Block / 2]byte)(codes[b*Block/2:])
+		scale, ok := n.begin(&scales[b], x, r, limit)
 		if !ok {
-			scales[b] = Redo
-			n.Redo++
 			continue
 		}
-		scales[b] = byte(scale)
-		if int(m)-scale<<7 > limit {
-			n.Clipped += clipped(x, scale<<7+limit)
-		}
-		out := codes[b*Block/2:][:Block/2]
-		for i := range out {
-			w := binary.LittleEndian.Uint32(x[4*i:])
-			out[i] = r.nibble(t, uint16(w), scale) | r.nibble(t, uint16(w>>16), scale)<<4
+		base := each(uint16(scale<<7 + 1 - 256 - int(r.TieAll)))
+		for i := 0; i < Block/2; i += 2 {
+			w := binary.LittleEndian.Uint64(x[4*i : 4*i+8])
+			d := w | signs
+			d += d >> 6 & odd
+			d -= base
+			c := uint64(byStep[uint16(d)>>5]) | uint64(byStep[uint16(d>>16)>>5])<<16 |
+				uint64(byStep[uint16(d>>32)>>5])<<32 | uint64(byStep[uint16(d>>48)>>5])<<48
+			c |= r.signs4(w) >> 12 & (c + 7*ones | keep) & (8 * ones)
+			c |= c >> 12
+			out[i], out[i+1] = byte(c), byte(c>>32)
 		}
 	}
 	return n
 }
 
-func (r *Rule) nibble(t []byte, w uint16, scale int) byte {
-	return r.signs[(t[within(int(w&0x7FFF)-scale<<7)]|byte(r.sign(w)>>12))&15]
+// begin finds the scale of a block and counts what it clips; false leaves the
+// block to the caller.
+func (n *Counts) begin(to *byte, x *[2 * Block]byte, r *Rule, limit int) (int, bool) {
+	m := largest(x)
+	scale, ok := r.scale(m)
+	if !ok {
+		*to = Redo
+		n.Redo++
+		return 0, false
+	}
+	*to = byte(scale)
+	if int(m)-scale<<7 > limit {
+		n.Clipped += clipped(x, scale<<7+limit)
+	}
+	return scale, true
 }
 
-// within is the index of a distance in a table of places.
-func within(d int) int { return min(max(d-nearest, 0), farthest-nearest) }
-
-// clipped counts elements whose bits are beyond limit.
-func clipped(x []byte, limit int) (n int) {
-	for i := range Block {
-		n += (limit - int(word(x, i)&0x7FFF)) >> 63 & 1
+// clipped counts elements whose bits are beyond limit, which is a number's.
+func clipped(x *[2 * Block]byte, limit int) (n int) {
+	above := each(uint16(limit + 1))
+	for i := 0; i < len(x); i += 8 {
+		v := binary.LittleEndian.Uint64(x[i:i+8]) | signs
+		n += bits.OnesCount64((v - above) & signs)
 	}
 	return n
 }
 
+// encode8 finds codes by 0x8000 + distance.
 func encode8(codes, scales, src []byte, r *Rule, e *element) (n Counts) {
-	t, limit := e.table(&Rule{TieOdd: 1}), e.limit()
+	e.once.Do(e.fill)
+	t, limit, keep := &e.places, e.limit(), each(^r.CodeDrop)
 	for b := range scales {
-		x := src[b*2*Block:][:2*Block]
-		m := largest(x)
-		scale, ok := r.scale(m)
+		x, out := (*[2 * Block]byte)(src[b*2*Block:]), (*[Block]byte)(codes[b*Block:])
+		scale, ok := n.begin(&scales[b], x, r, limit)
 		if !ok {
-			scales[b] = Redo
-			n.Redo++
 			continue
 		}
-		scales[b] = byte(scale)
-		if int(m)-scale<<7 > limit {
-			n.Clipped += clipped(x, scale<<7+limit)
-		}
-		out := codes[b*Block:][:Block]
-		for i := range out {
-			w := word(x, i)
-			c, s := t[within(int(w&0x7FFF)-scale<<7)], byte(r.sign(w)>>8)
-			if c == 0 {
-				s &^= byte(r.CodeDrop)
-			}
-			out[i] = c | s
+		base := each(uint16(scale << 7))
+		for i := 0; i < Block; i += 4 {
+			w := binary.LittleEndian.Uint64(x[2*i : 2*i+8])
+			d := w | signs
+			d -= base
+			c := uint64(t[uint16(d)]) | uint64(t[uint16(d>>16)])<<16 | uint64(t[uint16(d>>32)])<<32 | uint64(t[d>>48])<<48
+			c |= r.signs4(w) >> 8 & (c + 0x7F*ones | keep) & (0x80 * ones)
+			out[i], out[i+1], out[i+2], out[i+3] = byte(c), byte(c>>16), byte(c>>32), byte(c>>48)
 		}
 	}
 	return n

@@ -62,15 +62,12 @@ func encoder(code int, plain, zeros func(codes, scales, src *byte, n int, r *byt
 func decoder(code int, run func(dst, codes, scales *byte, n int) int, portable func(dst, codes, scales []byte) int) func(dst, codes, scales []byte) int {
 	return func(dst, codes, scales []byte) (done int) {
 		codes, dst = codes[:len(scales)*code], dst[:len(scales)*2*Block]
-		for len(scales) >= lanes {
-			n := run(first(dst), first(codes), first(scales), len(scales)/lanes*lanes)
-			done += n
-			dst, codes, scales = dst[n*2*Block:], codes[n*code:], scales[n:]
-			if len(scales) < lanes {
-				break
+		if whole := len(scales) / lanes * lanes; whole > 0 {
+			done = run(first(dst), first(codes), first(scales), whole)
+			dst, codes, scales = dst[done*2*Block:], codes[done*code:], scales[done:]
+			if done < whole { // this batch holds a block that cannot be done
+				scales = scales[:lanes]
 			}
-			// this batch holds a block that cannot be done
-			return done + portable(dst, codes, scales[:lanes])
 		}
 		return done + portable(dst, codes, scales)
 	}
