@@ -75,13 +75,7 @@ func (e *element) fill() {
 		e.places[i] = byte(code)
 	}
 	for c := range e.values {
-		var sign uint16
-		var mag int
-		if e.mant == 1 {
-			sign, mag = uint16(c&8)<<12, c&7
-		} else {
-			sign, mag = uint16(c&0x80)<<8, c&0x7F
-		}
+		sign, mag := uint16(c&0x80)<<8, c&0x7F
 		e.values[c] = sign
 		if mag != 0 {
 			e.values[c] = sign | uint16(distance(e.value(mag)))&0x7FFF
@@ -223,26 +217,41 @@ func encode8(codes, scales, src []byte, r *Rule, e *element) (n Counts) {
 	return n
 }
 
+// pairs are, by two codes of E2M1, their bf16 under the scale byte 2 and, above
+// them, ones where a code is not zero: where the scale's exponent is added.
+var pairs = func() (t [256]uint64) {
+	for i := range t {
+		for h, c := range []int{i & 15, i >> 4} {
+			w := uint64(c&8) << 12
+			if c&7 != 0 {
+				w |= uint64(distance(e2m1.value(c&7))+2*128) | 1<<32
+			}
+			t[i] |= w << (16 * h)
+		}
+	}
+	return t
+}()
+
 // decodeE2M1 adds the scale's exponent to that of every code but zero.
 func decodeE2M1(dst, codes, scales []byte) int {
-	e2m1.once.Do(e2m1.fill)
 	for b, s := range scales {
 		if int(s) < e2m1.lo || int(s) > e2m1.hi {
 			return b
 		}
-		in, out := codes[b*Block/2:][:Block/2], dst[b*2*Block:][:2*Block]
-		for i, c := range in {
-			lo, hi := e2m1.number(c&15, s, 7), e2m1.number(c>>4, s, 7)
-			binary.LittleEndian.PutUint32(out[4*i:], uint32(lo)|uint32(hi)<<16)
+		in, out := (*[Block / 2]byte)(codes[b*Block/2:]), (*[2 * Block]byte)(dst[b*2*Block:])
+		exp := uint32(s-2) << 7
+		for i := 0; i < len(in); i += 2 {
+			v, w := pairs[in[i]], pairs[in[i+1]]
+			binary.LittleEndian.PutUint64(out[4*i:4*i+8], uint64(uint32(v)+uint32(v>>32)*exp)|uint64(uint32(w)+uint32(w>>32)*exp)<<32)
 		}
 	}
 	return len(scales)
 }
 
-// number is the bf16 of a code; magnitude are the bits of the code below its sign.
-func (e *element) number(code, scale, magnitude byte) uint16 {
+// number is the bf16 of a code of eight bits.
+func (e *element) number(code, scale byte) uint16 {
 	v := e.values[code]
-	if code&magnitude == 0 {
+	if code&0x7F == 0 {
 		return v
 	}
 	return v&0x8000 | (v+uint16(scale)<<7)&0x7FFF
@@ -256,7 +265,7 @@ func decode8(dst, codes, scales []byte, e *element) int {
 			return b
 		}
 		for i, c := range in {
-			putWord(out, i, e.number(c, s, 0x7F))
+			putWord(out, i, e.number(c, s))
 		}
 	}
 	return len(scales)
