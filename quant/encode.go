@@ -162,7 +162,7 @@ func (e *Encoder) policy(b *block, i int64, n int, rep *Report) (byte, error) {
 	rep.NonFinite += int64(n)
 	switch e.opts.NonFinite {
 	case Saturate:
-		return e.saturate(b, rep), nil
+		return e.saturate(b, i, rep), nil
 	case NaNBlock:
 		return r.fill(b, 0, r.Format.nanScale()), nil
 	case AsSystem:
@@ -174,24 +174,26 @@ func (e *Encoder) policy(b *block, i int64, n int, rep *Report) (byte, error) {
 	return 0, &NonFiniteError{Index: i*int64(len(b.x)) + int64(at), Bits: math.Float32bits(b.x[at])}
 }
 
-// saturate takes the scale of the finite elements.
-func (e *Encoder) saturate(b *block, rep *Report) byte {
+// saturate takes the scale of the finite elements; what becomes of a block of
+// these alone is reported, but that it is zero.
+func (e *Encoder) saturate(b *block, i int64, rep *Report) byte {
 	spec := e.recipe.Format.Element().spec()
 	x := b.numbers
-	for i, v := range b.x {
+	for j, v := range b.x {
 		if v-v != 0 {
-			b.x[i] = 0
+			b.x[j] = 0
 		}
 	}
 	var inner Report
-	s, _ := e.encodeBlock(b, 0, &inner) // finite now
-	rep.Clipped += inner.Clipped
-	for i, v := range x[:len(b.x)] {
+	s, _ := e.encodeBlock(b, i, &inner) // finite now
+	inner.ZeroBlocks = 0                // NaN and infinity are no zeros
+	rep.Add(inner, 0)
+	for j, v := range x[:len(b.x)] {
 		switch {
 		case v != v:
-			b.codes[i] = 0
+			b.codes[j] = 0
 		case isInf(v):
-			b.codes[i] = spec.signed(spec.top, v < 0)
+			b.codes[j] = spec.signed(spec.top, v < 0)
 		}
 	}
 	return s
@@ -201,7 +203,7 @@ func (e *Encoder) saturate(b *block, rep *Report) byte {
 func (r *Recipe) scaleOf(b *block, amax float32) scaled {
 	switch {
 	case amax == 0:
-		return r.zeroScale()
+		return r.zeroScale(b.source)
 	case r.Rule == MSE:
 		return r.mse(b, amax)
 	default:
@@ -210,7 +212,12 @@ func (r *Recipe) scaleOf(b *block, amax float32) scaled {
 }
 
 // zeroScale is the scale of a block of zeros.
-func (r *Recipe) zeroScale() scaled { return scaled{byte: r.Zero, exp: int(r.Zero) - 127} }
+func (r *Recipe) zeroScale(source dtype.Type) scaled {
+	if r.halves(source) {
+		return scaled{byte: 127}
+	}
+	return scaled{byte: r.Zero, exp: int(r.Zero) - 127}
+}
 
 // mse tries Floor's scale and the one above it.
 func (r *Recipe) mse(b *block, amax float32) scaled {

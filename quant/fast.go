@@ -95,7 +95,7 @@ func (e *Encoder) redo(codes, scales, src []byte, at, end int, rep *Report) erro
 		at += i
 		x, c := src[at*in:(at+1)*in], codes[at*out:(at+1)*out]
 		if allZero(x) {
-			scales[at] = e.recipe.Zero
+			scales[at] = e.recipe.zeroScale(e.source).byte
 			copy(c, zero[:])
 			rep.Blocks++
 			rep.ZeroBlocks++
@@ -148,6 +148,9 @@ func (r *Recipe) integers(source dtype.Type) (*kernel.Rule, bool) {
 		rule.Lo, rule.Hi = 11, min(rule.Hi, 245)
 	default:
 		rule.Lo = 18
+	}
+	if r.halves(source) {
+		rule.Lo, rule.Hi = max(rule.Lo, uint16(113-k)), min(rule.Hi, uint16(142-k)) // the normal numbers of F16
 	}
 	if r.Tie == TieEven {
 		rule.TieOdd = 1

@@ -225,3 +225,40 @@ func TestShapesAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// A block that the scheme loses is lost whatever NaN and infinity beside its
+// numbers become, and is reported with its place.
+func TestSaturateReportsLostBlocks(t *testing.T) {
+	top, tiny := fromBF16(0x7F7F), float32(math.Ldexp(1, -128))
+	for _, c := range []struct {
+		scheme string
+		x      float32
+		want   Report
+		scale  byte
+	}{
+		{"torchao-even", top, Report{NaNBlocks: 2, FirstNaN: 1}, 255},
+		{"aiter-even", top, Report{NaNBlocks: 2, FirstNaN: 1}, 255},
+		{"compressed-tensors", top, Report{LostBlocks: 2, FirstLost: 1}, 127},
+		{"compressed-tensors-gpu", top, Report{LostBlocks: 2, FirstLost: 1}, 127},
+		{"ggml", tiny, Report{LostBlocks: 2, FirstLost: 1}, 253},
+		{"even", fromBF16(0x7F5F), Report{Clipped: 2}, 252},
+	} {
+		s, _ := SchemeNamed(c.scheme)
+		e, err := NewEncoder(s, MXFP4, dtype.BF16, EncodeOptions{NonFinite: Saturate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float32, 32*4)
+		x[0], x[32], x[33], x[96], x[97] = 1, c.x, -inf32, nan32, c.x
+		x[64] = inf32 // no number beside it: not a block of zeros
+		c.want.Blocks, c.want.NonFinite = 4, 3
+		for _, name := range []string{e.Implementation(), Reference} {
+			e, _ := e.With(name)
+			scales := make([]byte, 4)
+			got, err := e.Encode(make([]byte, 4*16), scales, bytesOf(dtype.BF16, x), 1, 128)
+			if err != nil || got != c.want || scales[1] != c.scale {
+				t.Errorf("%s by %s: %+v scales %d, %v; want %+v", c.scheme, name, got, scales, err, c.want)
+			}
+		}
+	}
+}

@@ -35,7 +35,8 @@ const (
 	clamped ends = iota
 	// topNaN: at the top byte 255, every code NaN; below as clamped.
 	topNaN
-	// topLost: at the top byte 127, every code zero; below as clamped.
+	// topLost: at the top byte 127, every code zero; below as clamped. Of F16
+	// both ends are those of F16: see fromHalf.
 	topLost
 	// bottom126: byte 0 and division by 2^-126.
 	bottom126
@@ -63,6 +64,9 @@ type scaled struct {
 
 // scale is the rule: amax is the largest magnitude, finite, and not zero.
 func (r *Recipe) scale(amax float32, source dtype.Type) scaled {
+	if r.halves(source) {
+		return r.fromHalf(amax)
+	}
 	switch r.reckon {
 	case byQuotient:
 		return r.settle(int(CastUp.Cast(amax/r.Format.Element().Max())), 0)
@@ -91,6 +95,24 @@ func (r *Recipe) fromBits(amax float32) scaled {
 		field++
 	}
 	return r.settle(field-k, field)
+}
+
+// halves says whether the exponent is found in the bits of F16: by
+// compressed-tensors, in the type of the input.
+func (r *Recipe) halves(source dtype.Type) bool { return r.ends == topLost && source == dtype.F16 }
+
+// fromHalf is Even for one bit of mantissa on the bits of F16. A maximum that
+// rounds to infinity or to no normal number has lost its scale.
+func (r *Recipe) fromHalf(amax float32) scaled {
+	k, _ := r.Rule.Threshold(r.Format.Element())
+	switch field := int(toF16(float64(amax))+1<<8) >> 10; field {
+	case 0: // the scale would be 0: division by 1
+		return scaled{byte: 127, lost: true}
+	case 31:
+		return scaled{byte: 127, zero: true, lost: true}
+	default:
+		return scaled{byte: byte(field + 112 - k), exp: field - 15 - k}
+	}
 }
 
 // log2 is the exponent by a logarithm in float32.

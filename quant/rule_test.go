@@ -109,3 +109,42 @@ func TestNearestThreshold(t *testing.T) {
 		}
 	}
 }
+
+// compressed-tensors finds the scale of F16 in F16: what rounds to 2^16, or to
+// no normal number, is lost, as in 0.20.1 with torch.float16.
+func TestCompressedTensorsF16(t *testing.T) {
+	for _, c := range []struct {
+		scheme string
+		format Format
+		k      int
+	}{{"compressed-tensors", MXFP4, 2}, {"compressed-tensors-gpu", MXFP4, 2}, {"compressed-tensors", MXFP8E4M3, 8}, {"compressed-tensors-bare", MXFP8E4M3, 8}} {
+		s, _ := SchemeNamed(c.scheme)
+		e, err := NewEncoder(s, c.format, dtype.F16, EncodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const blocks = 0x7C00
+		src := make([]byte, blocks*64)
+		for h := range blocks {
+			src[64*h], src[64*h+1] = byte(h), byte(h>>8)
+		}
+		for _, name := range Implementations() {
+			e, _ := e.With(name)
+			codes, scales := make([]byte, c.format.CodeBytes(32*blocks)), make([]byte, blocks)
+			rep, err := e.Encode(codes, scales, src, blocks, 32)
+			if err != nil || rep.LostBlocks != 0x2FF+0x100 || rep.FirstLost != 1 || rep.NaNBlocks != 0 {
+				t.Errorf("%s %s by %s: %+v, %v", c.scheme, c.format, name, rep, err)
+			}
+			for h, got := range scales {
+				want := (h+0x100)>>10 + 112 - c.k
+				lost := h < 0x300 || h >= 0x7B00
+				if lost {
+					want = 127
+				}
+				if code := codes[h*c.format.CodeBytes(32)]; int(got) != want || lost != (code == 0) {
+					t.Fatalf("%s %s by %s: maximum %#04x: scale %d code %d, want %d", c.scheme, c.format, name, h, got, code, want)
+				}
+			}
+		}
+	}
+}

@@ -3,7 +3,8 @@ package quant
 var compressedTensors = &Scheme{
 	Name: "compressed-tensors", System: "compressed-tensors", Release: "0.20.1 on CPU; the same bytes from 0.17.1, 0.18.0, 0.19.0",
 	Doc: "what llm-compressor writes. MXFP8 rounds the maximum to FP4's mantissa and adds a zero point, so -0 becomes +0. " +
-		"Maxima from 0x7F60 up overflow its scale: the block is lost. Its GPU kernel differs: compressed-tensors-gpu. " +
+		"Maxima from 0x7F60 up overflow its scale: the block is lost. Of F16 those from 57344 up and below 0.75 * 2^-14 are lost, and a block of zeros has byte 127. " +
+		"Its GPU kernel differs: compressed-tensors-gpu. " +
 		"NVFP4 was run on float32; on bf16, where maximum / 6 is rounded to bf16, it is derived from the source",
 	Recipes: []Recipe{
 		{
