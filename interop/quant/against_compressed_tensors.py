@@ -36,7 +36,12 @@ def compressed(x, bits, zero_point):
 
 def encodes(ours):
     f32 = np.concatenate([finite(BLOCKS, 32, 12), broken(BLOCKS // 16, 32, 13)])
-    for source, x in (("BF16", to_bf16(f32)), ("F32", f32)):
+    # every maximum of F16, and blocks of its range
+    every = np.arange(0x7C00, dtype=np.uint16).view(np.float16).reshape(-1, 1)
+    f16 = every * np.float16([1, 0.5, -0.25, -1, -0.0, 0.75, -0.125, 0.3] * 4)
+    with np.errstate(over="ignore"):
+        f16 = np.concatenate([f16, f32.astype(np.float16)])
+    for source, x in (("BF16", to_bf16(f32)), ("F32", f32), ("F16", f16)):
         value = from_bf16(x) if source == "BF16" else x
         for form, bits, zero, name in (("MXFP4", 4, False, "compressed-tensors"),
                                        ("MXFP8_E4M3", 8, True, "compressed-tensors"),
