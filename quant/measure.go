@@ -25,16 +25,31 @@ type Measure struct {
 	MaxE                 float64 // the largest |e|
 }
 
-// SQNR is 10·log10(Σx² / Σe²) in decibels: +Inf where nothing was lost.
+// SQNR is 10·log10(Σx² / Σe²) in decibels: +Inf where nothing was lost, as in a
+// tensor without elements. Where the sums hold nothing because every element
+// that is not zero was NaN or infinite on a side, it is NaN, not perfection.
+// JSON has neither NaN nor infinity: documents write null for both.
 func (m *Measure) SQNR() float64 {
+	if m.destroyed() {
+		return math.NaN()
+	}
 	if m.EE == 0 {
 		return math.Inf(1)
 	}
 	return 10 * math.Log10(m.XX/m.EE)
 }
 
-// Cosine is Σxy / √(Σx² Σy²), 1 where both sides are zero.
+// destroyed says whether no sum has an element that says anything.
+func (m *Measure) destroyed() bool {
+	return m.NonFinite > 0 && m.XX == 0 && m.YY == 0
+}
+
+// Cosine is Σxy / √(Σx² Σy²): 1 where both sides are zero, or empty, 0 where one
+// is; NaN where SQNR is.
 func (m *Measure) Cosine() float64 {
+	if m.destroyed() {
+		return math.NaN()
+	}
 	if m.XX == 0 && m.YY == 0 {
 		return 1
 	}
@@ -44,8 +59,12 @@ func (m *Measure) Cosine() float64 {
 	return m.XY / (math.Sqrt(m.XX) * math.Sqrt(m.YY))
 }
 
-// MeanError is the mean of |e|.
+// MeanError is the mean of |e| over the elements in the sums: 0 in a tensor
+// without elements, NaN where all are NaN or infinite.
 func (m *Measure) MeanError() float64 {
+	if m.NonFinite > 0 && m.NonFinite == m.Elements {
+		return math.NaN()
+	}
 	if n := m.Elements - m.NonFinite; n > 0 {
 		return m.AbsE / float64(n)
 	}
