@@ -105,4 +105,5 @@ func (q *nullQueue) Close() error {
 // done is the event of copies that are finished when they return.
 type done struct{}
 
+// Done is of Event.
 func (done) Done() (bool, error) { return true, nil }
