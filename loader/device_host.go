@@ -88,21 +88,22 @@ type HostArena struct {
 
 	mu     sync.Mutex // of exports and Close
 	shared *pages.Shared
-	sealed atomic.Bool
+	sealed bool        // nobody can write to it any more
+	final  atomic.Bool // this process writes nothing any more: it is sealed, or that was tried
 
-	mem []byte // nil once it is closed; not written to once it is sealed
+	mem []byte // nil once it is closed; not written to once it is final
 }
 
 var (
 	errArenaClosed = errors.New("the arena is closed")
-	errArenaSealed = errors.New("the arena is sealed: it was exported")
+	errArenaSealed = errors.New("the arena is sealed")
 )
 
 // Bytes is its size.
 func (a *HostArena) Bytes() int64 { return int64(len(a.mem)) }
 
-// Mem is the arena itself. It may be written to until the first Export, and
-// read until Close; afterwards both fault.
+// Mem is the arena itself. It may be written to until Seal or the first Export,
+// and read until Close; afterwards both fault.
 func (a *HostArena) Mem() []byte { return a.mem }
 
 // Pages says what pages the arena lies on, how many of its bytes lie on huge
@@ -111,24 +112,44 @@ func (a *HostArena) Pages() (kind string, huge int64, reason string) {
 	return string(a.shared.Kind()), a.shared.Huge(), a.shared.Reason()
 }
 
-// Export seals the arena and opens its file anew, for one client.
+// Seal makes the bytes and the size of the arena final, for every process. It
+// fails while any process has it mapped for writing, and may be tried again then;
+// this process writes no more either way.
+func (a *HostArena) Seal() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.seal()
+}
+
+func (a *HostArena) seal() error {
+	switch {
+	case a.shared == nil:
+		return errArenaClosed
+	case a.shared.File() == nil:
+		return fmt.Errorf("memory of the host stays in its process on this system: %w", errors.ErrUnsupported)
+	case a.sealed:
+		return nil
+	}
+	a.final.Store(true)
+	if err := a.shared.Seal(); err != nil {
+		return err
+	}
+	if err := pages.CheckSealed(a.shared.File(), int64(len(a.mem))); err != nil {
+		return err
+	}
+	a.sealed = true
+	return nil
+}
+
+// Export opens the file of the arena anew, for one client. It is sealed before,
+// and nothing is exported that is not.
 func (a *HostArena) Export() (Handle, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.shared == nil {
-		return Handle{}, errArenaClosed
+	if err := a.seal(); err != nil {
+		return Handle{}, err
 	}
-	file := a.shared.File()
-	if file == nil {
-		return Handle{}, fmt.Errorf("memory of the host stays in its process on this system: %w", errors.ErrUnsupported)
-	}
-	if !a.sealed.Load() {
-		a.sealed.Store(true)
-		if err := a.shared.Seal(); err != nil {
-			return Handle{}, err
-		}
-	}
-	f, err := pages.Reopen(file)
+	f, err := pages.Reopen(a.shared.File())
 	if err != nil {
 		return Handle{}, err
 	}
@@ -164,7 +185,7 @@ func (q *hostQueue) Copy(dst Arena, off int64, src []byte) error {
 	if err := checkRange(a, off, int64(len(src))); err != nil {
 		return err
 	}
-	if a.sealed.Load() {
+	if a.final.Load() {
 		return errArenaSealed
 	}
 	copy(a.mem[off:], src)
@@ -177,7 +198,7 @@ func (q *hostQueue) CopyRect(dst Arena, off int64, r Rect) error {
 	if err := checkRect(a, off, r); err != nil {
 		return err
 	}
-	if a.sealed.Load() {
+	if a.final.Load() {
 		return errArenaSealed
 	}
 	PackRows(a.mem[off:], r)

@@ -15,6 +15,15 @@ type Exporter interface {
 	Export() (Handle, error)
 }
 
+// Sealer is an arena whose bytes can be made final, for every process. Memory of
+// devices cannot: whoever has it can write to it.
+type Sealer interface {
+	Arena
+	// Seal fails where somebody else can still write. Nothing is written after
+	// it, whether it fails or not; it may be tried again.
+	Seal() error
+}
+
 // Handle is how an arena travels to another process.
 type Handle struct {
 	// Kind says what it is: "memfd" for host memory in a sealed memfd,

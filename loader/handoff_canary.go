@@ -49,7 +49,8 @@ func canaries(a HeldArena, used int64) (list []client.Canary, err error) {
 	defer func() { err = errors.Join(err, q.Close()) }()
 	var own [canaryBytes]byte
 	rand.Read(own[:]) // never fails
-	if err := copyNow(q, a.Arena, used, own[:]); err != nil {
+	err = copyNow(q, a.Arena, used, own[:])
+	if err != nil && !errors.Is(err, errArenaSealed) { // held before, and has one
 		return nil, err
 	}
 	n := min(canaryBytes, used)

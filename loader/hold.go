@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -20,6 +21,10 @@ const (
 	// A client maps what it was given, and checks it, before it commits.
 	commitWithin = time.Minute
 )
+
+// ErrNotFinal: the bytes of an arena could still change, since another process has
+// it mapped for writing, so it is not held.
+var ErrNotFinal = errors.New("the memory could not be sealed")
 
 // Holdings are arenas that were loaded and verified.
 type Holdings struct {
@@ -71,8 +76,9 @@ type Hold struct {
 
 // NewHold writes the canaries, seals the arenas and takes the name: from here on
 // the socket is there, and before nothing was. event may be nil; it is called from
-// several goroutines. Errors: unixsock's of Listen, and errors.ErrUnsupported
-// where a device's memory cannot be handed over.
+// several goroutines. Errors: unixsock's of Listen, ErrNotFinal where another
+// process could write to what is held, and errors.ErrUnsupported where a device's
+// memory cannot be handed over.
 func NewHold(socket string, x Holdings, event func(HoldEvent)) (*Hold, error) {
 	if event == nil {
 		event = func(HoldEvent) {}
@@ -87,6 +93,9 @@ func NewHold(socket string, x Holdings, event func(HoldEvent)) (*Hold, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := sealArenas(x.Arenas); err != nil {
+		return nil, err
+	}
 	if h.manifests, err = newManifests(hex.EncodeToString(id[:]), x, arenas); err != nil {
 		return nil, err
 	}
@@ -95,6 +104,24 @@ func NewHold(socket string, x Holdings, event func(HoldEvent)) (*Hold, error) {
 	}
 	h.wg.Go(h.accept)
 	return h, nil
+}
+
+// sealArenas makes what is held final, where that can be done.
+func sealArenas(arenas []HeldArena) error {
+	for _, a := range arenas {
+		s, ok := a.Arena.(Sealer)
+		if !ok {
+			continue
+		}
+		err := s.Seal()
+		switch {
+		case errors.Is(err, errors.ErrUnsupported):
+			return fmt.Errorf("rank %d: %w", a.Rank, err)
+		case err != nil:
+			return fmt.Errorf("rank %d: %w: %w", a.Rank, ErrNotFinal, err)
+		}
+	}
+	return nil
 }
 
 // Leases is how many clients have committed and are connected.

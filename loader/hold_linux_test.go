@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"ckpt/checkpoint"
@@ -202,14 +203,14 @@ func descriptors(t *testing.T) int {
 // running engine.
 func TestFaultVLLM56472OneExportAndOneLeaseAClient(t *testing.T) {
 	x := holdings(miniPlan(t, shard.Topology{TP: 2}, shard.Options{}))
-	exports := 0
+	var exports atomic.Int64 // made by the holder's goroutines
 	for i := range x.Arenas {
-		x.Arenas[i].Arena.(*heldArena).export = func(mem []byte) (*os.File, error) { exports++; return sealedCopy(mem) }
+		x.Arenas[i].Arena.(*heldArena).export = func(mem []byte) (*os.File, error) { exports.Add(1); return sealedCopy(mem) }
 	}
 	h := hold(t, x)
 	first, second := attach(t, h), attach(t, h)
-	if exports != 4 {
-		t.Errorf("%d exports for two clients of two ranks", exports)
+	if n := exports.Load(); n != 4 {
+		t.Errorf("%d exports for two clients of two ranks", n)
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
