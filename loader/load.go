@@ -50,6 +50,8 @@ type load struct {
 	pipe    *pipeline
 	hashes  *hashes
 	result  *Result
+
+	blockFound bool // nobody asked for the size of blocks
 }
 
 // pinned is memory that a device was told of.
@@ -111,6 +113,7 @@ func (l *load) prepare(o Options) (err error) {
 	if l.o, err = o.resolve(len(l.plan.Ranks)); err != nil {
 		return err
 	}
+	l.blockFound = o.Block == 0
 	if l.o.Verify == VerifyAuto {
 		l.o.Verify = VerifySource
 		if !slices.ContainsFunc(l.o.Devices, func(d Device) bool { return !keepsNothing(d) }) {
@@ -145,35 +148,13 @@ func (l *load) allocate() error {
 	}
 	l.arenas = make([]Arena, len(l.program.locals))
 	for i, x := range l.program.locals {
-		bytes := l.plan.Stages[x.stage].Arena
-		if l.o.Hold {
-			bytes += CanaryBytes
-		}
-		a, err := l.o.Devices[x.device].Alloc(bytes)
+		a, err := l.o.Devices[x.device].Alloc(l.arenaBytes(x))
 		if err != nil {
 			return fmt.Errorf("rank %d: %w", x.rank, err)
 		}
 		l.arenas[i] = a
 	}
 	return l.stage()
-}
-
-// room refuses what devices have no memory for.
-func (l *load) room() error {
-	need := make([]int64, len(l.o.Devices))
-	for _, x := range l.program.locals {
-		need[x.device] += l.plan.Stages[x.stage].Arena
-	}
-	for i, d := range l.o.Devices {
-		free, total, err := d.Memory()
-		if err != nil {
-			return fmt.Errorf("%s: %w", d.Name(), err)
-		}
-		if total > 0 && need[i] > free {
-			return fmt.Errorf("%w: the arenas on %s need %d bytes, and %d of %d are free", ErrMemory, d.Name(), need[i], free, total)
-		}
-	}
-	return nil
 }
 
 // stage makes the staging area and tells the devices of it.

@@ -41,7 +41,7 @@ type Options struct {
 	Buffered bool   // through the page cache, although direct reads would do
 	Block    int64  // most that one request reads; a multiple of 4,096
 	Inflight int64  // most bytes that are being read at once; 0 grows until the rate does not
-	Pinned   int64  // most staging memory, packed rows included
+	Pinned   int64  // most staging memory, packed rows included; less where the host has less
 	Workers  int    // that copy and hash; 0 is as many as processors, 16 at most
 
 	Verify   Verify
@@ -56,7 +56,9 @@ type Options struct {
 	// Progress may be nil.
 	Progress Progress
 
-	engine func(kind string, o EngineOptions) (Engine, EngineInfo, error) // of tests, in place of NewEngine
+	// Of tests, in place of NewEngine and of what the host says.
+	engine func(kind string, o EngineOptions) (Engine, EngineInfo, error)
+	memory func() (free, total int64, err error)
 }
 
 // Progress hears how far a load is. All calls come from one goroutine at a time.

@@ -47,7 +47,9 @@ const (
 	deviceName       = 0x102B
 	driverVersion    = 0x102D
 	deviceExtensions = 0x1030
-	deviceFreeAMD    = 0x4039 // size_t[]: KiB free, KiB of the largest free block
+	// Deprecated since OpenCL 2.0, and answered all the same.
+	deviceHostUnified = 0x1035
+	deviceFreeAMD     = 0x4039 // size_t[]: KiB free, KiB of the largest free block
 
 	memReadWrite = 1 << 0
 	eventStatus  = 0x11D3

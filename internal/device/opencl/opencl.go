@@ -186,7 +186,7 @@ func (a *api) describe(platform, id uintptr, name string) entry {
 			Name:   a.deviceText(id, deviceName),
 			Memory: int64(a.deviceNumber(id, deviceGlobalMem)),
 			Detail: strings.TrimSpace(name + ", driver " + a.deviceText(id, driverVersion)),
-			Host:   kind&deviceTypeCPU != 0,
+			Host:   kind&deviceTypeCPU != 0 || a.deviceNumber(id, deviceHostUnified) != 0,
 		},
 		most: int64(a.deviceNumber(id, deviceMaxAlloc)),
 		free: slices.Contains(strings.Fields(a.deviceText(id, deviceExtensions)), "cl_amd_device_attribute_query"),
