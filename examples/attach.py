@@ -94,6 +94,11 @@ class Attachment:
                 yield s["file"], s["offset"] + k * s.get("stride", 0), s["bytes"], slot
 
 
+def as_bytes(array):
+    """Gives the bytes of an array; of a single number too, which has no axis to view."""
+    return np.ascontiguousarray(array).view("u1")
+
+
 def check(attachment, t, folder):
     """Compares a tensor with the files of the checkpoint: True, False, or None where its
     bytes were rearranged or computed and a comparison would take more than a slice."""
@@ -110,7 +115,7 @@ def check(attachment, t, folder):
         want = want.reshape(shape)
         if axis is not None and "range" in t:
             want = want.take(range(*t["range"]), axis)
-        if not np.array_equal(part.view("u1"), np.ascontiguousarray(want).view("u1")):
+        if not np.array_equal(as_bytes(part), as_bytes(want)):
             return False
     return True
 

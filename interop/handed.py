@@ -1,6 +1,8 @@
 """Maps what ckpt load --hold keeps by the example that needs numpy alone, and
 compares it with the files, in a process that comes and goes as engines do."""
 
+import json
+import math
 import os
 import signal
 import subprocess
@@ -35,6 +37,24 @@ def over(report, ckpt, folder, work, topologies):
             holder.send_signal(signal.SIGTERM)
             holder.communicate(timeout=60)
         report.check(holder.returncode == 0 and not os.path.exists(socket), f"{name}: exit status {holder.returncode}")
+
+
+def of_numbers(report, ckpt, work):
+    """Tensors of one number, which have no axis, beside others."""
+    folder = os.path.join(work, "numbers")
+    os.mkdir(folder)
+    header, data = {}, b""
+    for name, shape in (("model.embed_tokens.weight", [16, 8]), ("model.scale", []), ("model.layers.0.norm.weight", [8])):
+        size = 4 * math.prod(shape)
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + size]}
+        data += os.urandom(size)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(os.path.join(folder, "model.safetensors"), "wb") as f:
+        f.write(len(text).to_bytes(8, "little") + text + data)
+    with open(os.path.join(folder, "config.json"), "w") as f:
+        json.dump({"model_type": "numbers", "hidden_size": 8, "vocab_size": 16, "num_hidden_layers": 1}, f)
+    over(report, ckpt, folder, work, (("--tp", "1"),))
 
 
 def ranks_of(flags):

@@ -36,6 +36,7 @@ def checks(report, tools, work):
     yield "loaded llama on " + ", ".join(devices), lambda: loaded.llama(report, arenas, os.path.join(work, "llama"), work, devices)
     yield "kimi-k3 handed over", lambda: handed.over(report, ckpt, mini, work, handed.EXPERTS)
     yield "llama handed over", lambda: handed.over(report, ckpt, os.path.join(work, "llama"), work, handed.DENSE)
+    yield "numbers handed over", lambda: handed.of_numbers(report, ckpt, work)
     yield "single files audited", lambda: documents.alone(report, ckpt, CORPUS)
     yield "audit of a mini", lambda: documents.mini(report, ckpt, mini)
     yield "full-size kimi-k3", lambda: documents.full(report, ckpt, full)
