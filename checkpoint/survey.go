@@ -84,6 +84,7 @@ type survey struct {
 	at   *location
 	mu   sync.Mutex
 	done int
+	most int // files whose headers are there to be read
 }
 
 func (s *survey) run(ctx context.Context) error {
@@ -91,6 +92,11 @@ func (s *survey) run(ctx context.Context) error {
 		return err
 	}
 	s.readConfig()
+	for i := range s.Entries {
+		if s.weights(s.Entries[i].Name) && s.Entries[i].Link != BrokenLink {
+			s.most++
+		}
+	}
 	jobs := s.opts.Jobs
 	if jobs <= 0 {
 		jobs = runtime.GOMAXPROCS(0)
@@ -306,7 +312,7 @@ func (s *survey) tick() {
 	defer s.mu.Unlock()
 	s.done++
 	if s.opts.Progress != nil {
-		s.opts.Progress(s.done, max(s.done, len(s.Entries)))
+		s.opts.Progress(s.done, max(s.done, s.most))
 	}
 }
 
