@@ -39,6 +39,10 @@ func readMemory(root fs.FS) (Memory, error) {
 	var m Memory
 	info, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {
+		var at *fs.PathError
+		if errors.As(err, &at) { // says it as the file system below root has it
+			err = &fs.PathError{Op: at.Op, Path: "/" + at.Path, Err: at.Err}
+		}
 		return m, err
 	}
 	m.Total = meminfo(info, "MemTotal")

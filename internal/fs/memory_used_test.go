@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"strings"
 	"testing"
 	"testing/fstest"
 )
@@ -38,6 +39,9 @@ func TestMemoryFree(t *testing.T) {
 			"cg/memory.limit_in_bytes": file("8388608\n"),
 			"cg/memory.usage_in_bytes": file("nonsense\n"),
 		}, 3 << 20},
+	}
+	if _, err := readMemory(fstest.MapFS{}); err == nil || !strings.Contains(err.Error(), " /proc/meminfo: ") {
+		t.Errorf("without meminfo: %v", err)
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
