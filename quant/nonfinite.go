@@ -1,5 +1,7 @@
 package quant
 
+import "math"
+
 // nonFinite is what a system gives for a block with NaN or infinity, seen on
 // x86-64. Several of these come from conversions that C leaves undefined.
 type nonFinite uint8
@@ -75,6 +77,19 @@ func (e Element) nanOf() uint8 {
 	}
 }
 
+// nanBits is the code without sign that a NaN converts to in torchao: types
+// without NaN take what rounding its bits as those of a number leaves.
+func (e Element) nanBits(x float32) uint8 {
+	s := e.spec()
+	if s.nan != 0 {
+		return s.nan
+	}
+	bits := math.Float32bits(x)&^(1<<31) | 1<<22 // quiet
+	bits -= uint32(126+s.emin) << 23
+	odd := bits >> (23 - s.mant) & 1
+	return uint8((bits + 1<<(22-s.mant) - 1 + odd) >> (23 - s.mant))
+}
+
 func (r *Recipe) fill(b *block, code uint8, scale byte) byte {
 	for i := range b.codes {
 		b.codes[i] = code
@@ -92,7 +107,16 @@ func (r *Recipe) zeroCode() uint8 {
 
 func (r *Recipe) torchao018(b *block, nan bool) byte {
 	if nan {
-		r.divideByInf(b, r.Format.Element().nanOf(), r.Format.Element().nanOf())
+		r.divideByInf(b, 0, 0)
+		el := r.Format.Element()
+		for i, x := range b.x {
+			switch {
+			case x != x:
+				b.codes[i] = el.spec().signed(el.nanBits(x), signbit(x))
+			case isInf(x): // infinity / infinity is NaN with the sign set, on x86-64
+				b.codes[i] = el.spec().signed(el.nanOf(), true)
+			}
+		}
 		return 255
 	}
 	if r.Rule == RCeil {

@@ -38,15 +38,10 @@ def encodes(ours):
                     codes = pack6(codes)
                 want = np.concatenate([scales.view(torch.uint8).numpy().reshape(-1, 1), codes], axis=1)
                 got = ours.encode(f"torchao-{mode}-0.18", form, source, x, len(x))
-                ours.same(f"torchao 0.18.0 {mode} {form} of {source}", got, want, x, release(value, got, want))
+                ours.same(f"torchao 0.18.0 {mode} {form} of {source}", got, want, x)
                 got = ours.encode(f"torchao-{mode}", form, source, x, len(x))
                 ours.same(f"torchao 0.18.0 {mode} {form} of {source}, scheme of main", got, want, x,
                           main(mode, form, source, value, got, want))
-
-
-def release(value, got, want):
-    yield ("torchao 0.18.0: in a block with NaN the scale is 255, and what NaN and Inf / Inf become depends on their bits",
-           np.isnan(value).any(axis=1) & (got[:, 0] == 255) & (want[:, 0] == 255))
 
 
 def main(mode, form, source, value, got, want):
