@@ -1,14 +1,14 @@
 package quant
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"ckpt/dtype"
+	"ckpt/quant/internal/kernel"
 )
 
 // Conformance is how one scheme keeps to one row of the vectors.
@@ -24,14 +24,24 @@ type Conformance struct {
 }
 
 // CheckConformance runs every scheme on every row of the vectors that it says
-// it gives, by the kernel that this machine would use and by the reference,
-// each block as 64 equal rows. The casts, swizzles and transcodes of the vectors
-// follow, as schemes of their own.
-func CheckConformance() ([]Conformance, error) {
-	v, err := readVectors()
+// it gives, by the reference and by the kernel that this machine would use, the
+// latter in runs of more than 64 blocks that mix the cases; what comes out is
+// decoded by both as well. The casts, swizzles and transcodes of the vectors
+// follow, then the kernels on blocks of their own, as schemes of their own.
+func CheckConformance() ([]Conformance, error) { return checkConformance(implementations()[0]) }
+
+// conformer holds the schemes and one implementation to the vectors.
+type conformer struct {
+	*vectors
+	set *kernel.Set
+}
+
+func checkConformance(set *kernel.Set) ([]Conformance, error) {
+	read, err := readVectors()
 	if err != nil {
 		return nil, err
 	}
+	v := conformer{read, set}
 	var out []Conformance
 	for _, s := range Schemes() {
 		for i := range s.Recipes {
@@ -45,13 +55,22 @@ func CheckConformance() ([]Conformance, error) {
 		}
 	}
 	more, err := v.checkLayouts()
-	return append(out, more...), err
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, more...)
+	kernels, err := v.checkKernels()
+	return append(out, kernels...), err
 }
 
 // finiteOnly marks a row of which only finite input is compared.
 const finiteOnly = " finite"
 
-func (v *vectors) check(s *Scheme, r *Recipe, row string) (Conformance, error) {
+// ranToo is a row that comes from running the system, which the vectors do not
+// list: the converter is no package.
+const ranToo = "tinygrad_quant_py"
+
+func (v conformer) check(s *Scheme, r *Recipe, row string) (Conformance, error) {
 	cases, section := v.MXFP4, "mxfp4"
 	switch r.Format {
 	case MXFP4:
@@ -63,82 +82,50 @@ func (v *vectors) check(s *Scheme, r *Recipe, row string) (Conformance, error) {
 		return v.checkMXFP6(s, r.Format, row)
 	}
 	c := Conformance{Scheme: s.Name, Format: r.Format, Row: strings.TrimSuffix(row, finiteOnly)}
-	for _, name := range v.Meta.Confirmed[section] {
-		c.Confirmed = c.Confirmed || name == c.Row
-	}
-	for _, one := range cases {
-		if err := c.run(s, one, strings.HasSuffix(row, finiteOnly)); err != nil {
-			return c, fmt.Errorf("vectors: case %s: %w", one.Name, err)
+	c.Confirmed = c.Row == ranToo || slices.Contains(v.Meta.Confirmed[section], c.Row)
+	for _, source := range []dtype.Type{dtype.BF16, dtype.F32} {
+		if err := v.run(&c, s, source, cases, strings.HasSuffix(row, finiteOnly)); err != nil {
+			return c, err
 		}
 	}
 	return c, nil
 }
 
-// run compares one block.
-func (c *Conformance) run(s *Scheme, one vector, finite bool) error {
-	want, ok := one.Results[c.Row]
-	if !ok {
-		return nil
-	}
-	x, err := numbers(one.Input)
+// run compares the blocks of one type of input.
+func (v conformer) run(c *Conformance, s *Scheme, source dtype.Type, cases []vector, finite bool) error {
+	e, err := NewEncoder(s, c.Format, source, EncodeOptions{NonFinite: AsSystem})
 	if err != nil {
 		return err
 	}
-	codes, err := want.codes()
-	if err != nil {
-		return err
+	var names, wants []string
+	var inputs [][]byte
+	for _, one := range cases {
+		want, ok := one.Results[c.Row]
+		if !ok || source == dtype.BF16 != (one.Type == "bf16") {
+			continue
+		}
+		x, err := numbers(one.Input)
+		if err != nil {
+			return fmt.Errorf("vectors: case %s: %w", one.Name, err)
+		}
+		codes, err := want.codes()
+		if err != nil {
+			return fmt.Errorf("vectors: case %s: %w", one.Name, err)
+		}
+		b := block{x: x}
+		if want.Scale == nil || len(codes) == 0 || finite && b.nonFinite() > 0 {
+			c.Undefined++
+			continue
+		}
+		names, inputs = append(names, one.Name), append(inputs, bytesOf(source, x))
+		wants = append(wants, fmt.Sprintf("scale %d codes %x", *want.Scale, codes))
 	}
-	b := block{x: x}
-	if want.Scale == nil || len(codes) == 0 || finite && b.nonFinite() > 0 {
-		c.Undefined++
-		return nil
-	}
-	c.Cases++
-	source := dtype.F32
-	if one.Type == "bf16" {
-		source = dtype.BF16
-	}
-	got, scale, err := encodeOnce(s, c.Format, source, x, EncodeOptions{NonFinite: AsSystem})
-	switch {
-	case err != nil:
-		c.Failures = append(c.Failures, fmt.Sprintf("%s: %v", one.Name, err))
-	case int(scale[0]) != *want.Scale || !bytes.Equal(got, codes):
-		c.Failures = append(c.Failures, fmt.Sprintf("%s: scale %d codes %x, want %d %x", one.Name, scale[0], got, *want.Scale, codes))
-	default:
-		c.Passed++
+	for i, o := range alike(e, v.set, inputs) {
+		got := o.text(func() string { return fmt.Sprintf("scale %d codes %x", o.scales[0], o.codes) })
+		c.compare(names[i], got, wants[i])
 	}
 	return nil
 }
-
-// equalRows is how often a row is encoded in one call: kernels take many blocks.
-const equalRows = 64
-
-// encodeOnce encodes one row, as equalRows ones, with the kernel and without;
-// all must agree.
-func encodeOnce(s *Scheme, f Format, source dtype.Type, x []float32, opts EncodeOptions) (codes, scales []byte, err error) {
-	e, err := NewEncoder(s, f, source, opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	reference := *e
-	reference.fast = nil
-	src := bytesOf(source, x)
-	codes, scales = make([]byte, f.CodeBytes(len(x))), make([]byte, f.ScaleBytes(len(x)))
-	if _, err = reference.Encode(codes, scales, src, 1, len(x)); err != nil {
-		return nil, nil, err
-	}
-	many, manyScales := make([]byte, equalRows*len(codes)), make([]byte, equalRows*len(scales))
-	if _, err = e.Encode(many, manyScales, bytes.Repeat(src, equalRows), equalRows, len(x)); err != nil {
-		return nil, nil, err
-	}
-	if !bytes.Equal(many, bytes.Repeat(codes, equalRows)) || !bytes.Equal(manyScales, bytes.Repeat(scales, equalRows)) {
-		return nil, nil, errKernel
-	}
-	return codes, scales, nil
-}
-
-// errKernel: the kernel and the reference disagree.
-var errKernel = errors.New("kernel and reference differ")
 
 // bytesOf writes x as numbers of a type that holds them exactly.
 func bytesOf(t dtype.Type, x []float32) (out []byte) {
@@ -167,7 +154,7 @@ func (c *Conformance) compare(name, got, want string) {
 
 // checkMXFP6 compares the blocks of one element type and mode: codes of six
 // bits, packed four to three bytes.
-func (v *vectors) checkMXFP6(s *Scheme, f Format, row string) (Conformance, error) {
+func (v conformer) checkMXFP6(s *Scheme, f Format, row string) (Conformance, error) {
 	c := Conformance{Scheme: s.Name, Format: f, Row: row, Confirmed: true}
 	for _, one := range v.MXFP6 {
 		if !strings.EqualFold(one.Format, f.Element().String()) || !strings.HasSuffix(row, one.Mode) {
@@ -177,19 +164,23 @@ func (v *vectors) checkMXFP6(s *Scheme, f Format, row string) (Conformance, erro
 		if err != nil {
 			return c, err
 		}
-		packed, scales, err := encodeOnce(s, f, dtype.BF16, x, EncodeOptions{})
+		e, err := NewEncoder(s, f, dtype.BF16, EncodeOptions{})
 		if err != nil {
 			return c, err
 		}
-		codes := make([]byte, 32)
-		unpack6(codes, packed)
-		c.compare(one.Mode, fmt.Sprintf("%d %x %x", scales[0], packed, codes), fmt.Sprintf("%d %s %s", one.Scale, one.Packed, one.Codes))
+		o := alike(e, v.set, [][]byte{bytesOf(dtype.BF16, x)})[0]
+		got := o.text(func() string {
+			codes := make([]byte, 32)
+			unpack6(codes, o.codes)
+			return fmt.Sprintf("%d %x %x", o.scales[0], o.codes, codes)
+		})
+		c.compare(one.Mode, got, fmt.Sprintf("%d %s %s", one.Scale, one.Packed, one.Codes))
 	}
 	return c, nil
 }
 
 // checkNVFP4 compares tensors, the scale of the tensor included.
-func (v *vectors) checkNVFP4(s *Scheme, row string) (Conformance, error) {
+func (v conformer) checkNVFP4(s *Scheme, row string) (Conformance, error) {
 	c := Conformance{Scheme: s.Name, Format: NVFP4, Row: row, Confirmed: true}
 	for _, one := range v.NVFP4 {
 		want, convention := one.ModelOpt, Multiplier
@@ -205,11 +196,13 @@ func (v *vectors) checkNVFP4(s *Scheme, row string) (Conformance, error) {
 			amax = max(amax, abs(v))
 		}
 		tensor := NVFP4TensorScale(amax, convention, dtype.F32)
-		codes, scales, err := encodeOnce(s, NVFP4, dtype.F32, x, EncodeOptions{TensorScale: tensor})
+		e, err := NewEncoder(s, NVFP4, dtype.F32, EncodeOptions{TensorScale: tensor})
 		if err != nil {
 			return c, err
 		}
-		c.compare(one.Name, fmt.Sprintf("%x %x %08x", scales, codes, math.Float32bits(tensor)), want.Scale+" "+want.Weight+" "+want.Tensor)
+		o := alike(e, v.set, [][]byte{bytesOf(dtype.F32, x)})[0]
+		got := o.text(func() string { return fmt.Sprintf("%x %x %08x", o.scales, o.codes, math.Float32bits(tensor)) })
+		c.compare(one.Name, got, want.Scale+" "+want.Weight+" "+want.Tensor)
 	}
 	return c, nil
 }

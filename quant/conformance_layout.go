@@ -9,7 +9,7 @@ import (
 )
 
 // checkLayouts compares what is no scheme: casts to E8M0, swizzles, transcodes.
-func (v *vectors) checkLayouts() ([]Conformance, error) {
+func (v conformer) checkLayouts() ([]Conformance, error) {
 	casts, err := v.checkCasts()
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (v *vectors) checkLayouts() ([]Conformance, error) {
 	return append(append(casts, swizzles...), transcodes), err
 }
 
-func (v *vectors) checkCasts() (out []Conformance, err error) {
+func (v conformer) checkCasts() (out []Conformance, err error) {
 	for _, one := range []struct {
 		column string
 		cast   E8M0Cast
@@ -44,7 +44,7 @@ func (v *vectors) checkCasts() (out []Conformance, err error) {
 	return out, nil
 }
 
-func (v *vectors) checkSwizzles() (out []Conformance, err error) {
+func (v conformer) checkSwizzles() (out []Conformance, err error) {
 	for _, one := range []struct {
 		name    string
 		swizzle Swizzle
@@ -71,7 +71,7 @@ func (v *vectors) checkSwizzles() (out []Conformance, err error) {
 	return out, nil
 }
 
-func (v *vectors) checkTranscodes() (Conformance, error) {
+func (v conformer) checkTranscodes() (Conformance, error) {
 	c := Conformance{Scheme: "transcode", Format: MXFP4, Row: "one block in four layouts", Confirmed: true}
 	list, _ := v.Transcode["codes"].([]any)
 	words, _ := v.Transcode["mlx_uint32_words"].([]any)
