@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -38,6 +39,11 @@ func hostMemory() (free, total int64, err error) {
 // Alloc makes an arena, on huge pages where there are some. What is not free is
 // refused: memory that is promised and not there kills the process later.
 func (d *Host) Alloc(bytes int64) (Arena, error) {
+	return d.allocContext(context.Background(), bytes)
+}
+
+// allocContext is Alloc that ends with the context.
+func (d *Host) allocContext(ctx context.Context, bytes int64) (Arena, error) {
 	if bytes < 0 {
 		return nil, arenaSizeError(bytes)
 	}
@@ -48,7 +54,7 @@ func (d *Host) Alloc(bytes int64) (Arena, error) {
 	if total > 0 && bytes > free {
 		return nil, fmt.Errorf("host: an arena of %d bytes, and %d are free: %w", bytes, free, ErrMemory)
 	}
-	s, err := pages.NewShared("ckpt-arena", bytes)
+	s, err := pages.NewShared(ctx, "ckpt-arena", bytes)
 	if errors.Is(err, pages.ErrNoMemory) {
 		return nil, fmt.Errorf("host: an arena of %d bytes: %w: %w", bytes, ErrMemory, err)
 	}

@@ -74,12 +74,12 @@ func (l *load) load(ctx context.Context, o Options) (*Loaded, error) {
 		return nil, err
 	}
 	if err := l.step(&s.Open, func() (err error) {
-		l.files, err = planned(l.plan, l.dir)
+		l.files, err = planned(ctx, l.plan, l.dir)
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	if err := l.step(&s.Alloc, l.allocate); err != nil {
+	if err := l.step(&s.Alloc, func() error { return l.allocate(ctx) }); err != nil {
 		return nil, err
 	}
 	if err := l.cool(); err != nil {
@@ -142,23 +142,23 @@ func keepsNothing(d Device) bool {
 }
 
 // allocate makes arenas and the staging area.
-func (l *load) allocate() error {
+func (l *load) allocate(ctx context.Context) error {
 	if err := l.room(); err != nil {
 		return err
 	}
 	l.arenas = make([]Arena, len(l.program.locals))
 	for i, x := range l.program.locals {
-		a, err := l.o.Devices[x.device].Alloc(l.arenaBytes(x))
+		a, err := allocOn(ctx, l.o.Devices[x.device], l.arenaBytes(x))
 		if err != nil {
 			return fmt.Errorf("rank %d: %w", x.rank, err)
 		}
 		l.arenas[i] = a
 	}
-	return l.stage()
+	return l.stage(ctx)
 }
 
 // stage makes the staging area and tells the devices of it.
-func (l *load) stage() (err error) {
+func (l *load) stage(ctx context.Context) (err error) {
 	n := l.o.Pinned / l.o.Block
 	if _, requests := total(l.spans, l.o.Block); requests < n {
 		n = max(requests, 1)
@@ -178,12 +178,12 @@ func (l *load) stage() (err error) {
 		l.o.Workers = min(l.o.Workers, int(room/4))
 		packs := 2 * int64(l.o.Workers)
 		n = min(n, room-packs)
-		if l.packs, err = NewStaging(packs*l.o.Block, l.o.Block); err != nil {
+		if l.packs, err = stagingFor(ctx, packs*l.o.Block, l.o.Block); err != nil {
 			return err
 		}
 		l.register(l.packs.Area())
 	}
-	if l.staging, err = NewStaging(n*l.o.Block, l.o.Block); err != nil {
+	if l.staging, err = stagingFor(ctx, n*l.o.Block, l.o.Block); err != nil {
 		return err
 	}
 	l.register(l.staging.Area())

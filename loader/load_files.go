@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -34,9 +35,12 @@ type sourceFile struct {
 
 // planned opens each file of a plan, and compares it with what was planned. The
 // error matches ErrChanged.
-func planned(p *shard.Plan, dir string) ([]*sourceFile, error) {
+func planned(ctx context.Context, p *shard.Plan, dir string) ([]*sourceFile, error) {
 	var list []*sourceFile
 	for _, f := range p.Source.Files {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		s := &sourceFile{SourceFile: f, path: filepath.Join(dir, filepath.FromSlash(f.Name))}
 		if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
 			return nil, fmt.Errorf("%w: a plan that names the file %q", ErrChanged, f.Name)
@@ -56,7 +60,7 @@ const mostHeader = 128 << 20
 func (s *sourceFile) compare() error {
 	f, info, err := ckptfs.OpenRegular(s.path)
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%w: %s is gone", ErrChanged, s.Name)
+		return s.gone()
 	}
 	if err != nil {
 		return err
@@ -82,8 +86,13 @@ func (s *sourceFile) compare() error {
 	return nil
 }
 
+func (s *sourceFile) gone() error { return fmt.Errorf("%w: %s is gone", ErrChanged, s.Name) }
+
 func (s *sourceFile) begin(o Options) error {
 	f, err := OpenFile(s.path, s.Name, !o.Buffered)
+	if errors.Is(err, os.ErrNotExist) {
+		return s.gone()
+	}
 	if err != nil {
 		return err
 	}
@@ -143,7 +152,7 @@ func unchanged(list []*sourceFile) error {
 	for _, s := range list {
 		now, err := stateAt(s.path)
 		if errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%w: %s is gone", ErrChanged, s.Name)
+			return s.gone()
 		}
 		if err == nil {
 			err = s.like(now)

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -92,6 +93,19 @@ func (l *load) arenaBytes(x local) int64 {
 		bytes += CanaryBytes
 	}
 	return bytes
+}
+
+// allocOn makes an arena; where the device can, it stops with the context.
+func allocOn(ctx context.Context, d Device, bytes int64) (Arena, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if d, ok := d.(interface {
+		allocContext(ctx context.Context, bytes int64) (Arena, error)
+	}); ok {
+		return d.allocContext(ctx, bytes)
+	}
+	return d.Alloc(bytes)
 }
 
 // inHost says whether arenas of a device take memory of the host.

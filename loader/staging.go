@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -18,10 +19,15 @@ type Staging struct {
 // one. Slots begin on a page. Where huge pages are refused, small ones serve,
 // and Reason says so.
 func NewStaging(pinned, block int64) (*Staging, error) {
+	return stagingFor(context.Background(), pinned, block)
+}
+
+// stagingFor is NewStaging that ends with the context.
+func stagingFor(ctx context.Context, pinned, block int64) (*Staging, error) {
 	if block <= 0 || block%pageSize != 0 {
 		return nil, optionError("a slot of %d bytes: it has a multiple of %d", block, pageSize)
 	}
-	area, err := pages.New(max(1, pinned/block) * block)
+	area, err := pages.New(ctx, max(1, pinned/block)*block)
 	if errors.Is(err, pages.ErrNoMemory) {
 		return nil, fmt.Errorf("staging: %w: %w", ErrMemory, err)
 	}

@@ -3,6 +3,7 @@ package loader
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -185,6 +186,9 @@ func (r *placedReader) read(file int, off, n int64) error {
 			r.file = nil
 		}
 		f, _, err := ckptfs.OpenRegular(r.files[file].path)
+		if errors.Is(err, os.ErrNotExist) {
+			return r.files[file].gone()
+		}
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,16 +15,19 @@ import (
 const HugeBytes = 2 << 20
 
 // New makes an area that is private to this process, zeroed. Refused huge pages
-// are no error: Kind and Reason tell.
-func New(bytes int64) (*Area, error) { return newArea(bytes, wish{huge: true, collapse: true}) }
+// are no error: Kind and Reason tell. Where the context ends first, its cause is the
+// error, and the memory is returned.
+func New(ctx context.Context, bytes int64) (*Area, error) {
+	return newArea(ctx, bytes, wish{huge: true, collapse: true})
+}
 
 // NewPlain makes one on small pages.
-func NewPlain(bytes int64) (*Area, error) { return newArea(bytes, wish{}) }
+func NewPlain(ctx context.Context, bytes int64) (*Area, error) { return newArea(ctx, bytes, wish{}) }
 
 // wish is what to try; tests leave steps out.
 type wish struct{ huge, collapse bool }
 
-func newArea(bytes int64, w wish) (*Area, error) {
+func newArea(ctx context.Context, bytes int64, w wish) (*Area, error) {
 	a := new(Area)
 	if err := a.reserve(bytes); err != nil || bytes == 0 {
 		return a, err
@@ -31,7 +35,7 @@ func newArea(bytes int64, w wish) (*Area, error) {
 	if err := unix.Mprotect(a.inside(), unix.PROT_READ|unix.PROT_WRITE); err != nil {
 		return nil, errors.Join(noMemory("mprotect", bytes, err), a.Close())
 	}
-	if err := a.fill(w, "AnonHugePages"); err != nil {
+	if err := a.fill(ctx, w, "AnonHugePages"); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil

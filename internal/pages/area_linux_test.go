@@ -3,7 +3,9 @@ package pages
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -13,7 +15,7 @@ import (
 
 func TestShared(t *testing.T) {
 	for _, size := range []int64{0, 1, 4097, 3*HugeBytes + 3} {
-		s, err := NewShared("test", size)
+		s, err := NewShared(t.Context(), "test", size)
 		if err != nil {
 			t.Fatalf("%d: %v", size, err)
 		}
@@ -49,7 +51,7 @@ func TestShared(t *testing.T) {
 
 // A file that has a mapping for writing cannot be sealed; then nothing is lost.
 func TestSealRefused(t *testing.T) {
-	s, err := NewShared("test", 8192)
+	s, err := NewShared(t.Context(), "test", 8192)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,11 +82,11 @@ func TestHugePages(t *testing.T) {
 	}
 	const size = 8 * HugeBytes
 	for name, w := range map[string]wish{"advice": {huge: true}, "collapse": {collapse: true}, "both": {true, true}, "none": {}} {
-		a, err := newArea(size, w)
+		a, err := newArea(t.Context(), size, w)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := newShared("test", size, w)
+		s, err := newShared(t.Context(), "test", size, w)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +114,7 @@ func TestWithoutHugePages(t *testing.T) {
 		t.Skip("huge pages cannot be forbidden here:", err)
 	}
 	defer unix.Prctl(unix.PR_SET_THP_DISABLE, 0, 0, 0, 0)
-	a, err := New(4 * HugeBytes)
+	a, err := New(t.Context(), 4*HugeBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,11 +128,11 @@ func TestWithoutHugePages(t *testing.T) {
 func TestNoMappingIsLeft(t *testing.T) {
 	before := mappings(t)
 	for range 20 {
-		a, err := New(3 * HugeBytes)
+		a, err := New(t.Context(), 3*HugeBytes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := NewShared("ckpt-leak-test", 3*HugeBytes)
+		s, err := NewShared(t.Context(), "ckpt-leak-test", 3*HugeBytes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,4 +177,39 @@ VmFlags: rd wr
 			t.Errorf("%x: %d, want %d", at, got, want)
 		}
 	}
+}
+
+// Where the context ends, no memory is left behind and its cause is the error.
+func TestFillingEndsWithTheContext(t *testing.T) {
+	why := errors.New("a signal")
+	ctx, end := context.WithCancelCause(t.Context())
+	end(why)
+	for _, w := range []wish{{}, {huge: true}, {huge: true, collapse: true}, {collapse: true}} {
+		for _, size := range []int64{4 * HugeBytes, 4 * piece} {
+			before := mappedBytes(t)
+			if a, err := newArea(ctx, size, w); !errors.Is(err, why) || a != nil {
+				t.Errorf("%+v: %v", w, err)
+			}
+			if s, err := newShared(ctx, "test", size, w); !errors.Is(err, why) || s != nil {
+				t.Errorf("%+v: %v", w, err)
+			}
+			if n := mappedBytes(t) - before; n > 1<<20 {
+				t.Errorf("%+v: %d bytes more are mapped", w, n)
+			}
+		}
+	}
+}
+
+// mappedBytes is how many bytes are mapped.
+func mappedBytes(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	if _, err := fmt.Sscan(string(text), &n); err != nil {
+		t.Fatal(err)
+	}
+	return n * int64(pageSize())
 }

@@ -3,6 +3,7 @@
 package pages
 
 import (
+	"context"
 	"runtime"
 	"unsafe"
 )
@@ -11,7 +12,7 @@ import (
 const HugeBytes = 2 << 20
 
 // New makes an area on the Go heap: this system's own ways are not used.
-func New(bytes int64) (*Area, error) {
+func New(_ context.Context, bytes int64) (*Area, error) {
 	if err := checkSize(bytes); err != nil {
 		return nil, err
 	}
@@ -22,7 +23,7 @@ func New(bytes int64) (*Area, error) {
 }
 
 // NewPlain makes one without huge pages.
-func NewPlain(bytes int64) (*Area, error) { return New(bytes) }
+func NewPlain(ctx context.Context, bytes int64) (*Area, error) { return New(ctx, bytes) }
 
 // Close lets the memory go. It may be called twice.
 func (a *Area) Close() error {
@@ -31,8 +32,8 @@ func (a *Area) Close() error {
 }
 
 // NewShared makes an area that no other process can have.
-func NewShared(_ string, bytes int64) (*Shared, error) {
-	a, err := New(bytes)
+func NewShared(ctx context.Context, _ string, bytes int64) (*Shared, error) {
+	a, err := New(ctx, bytes)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"context"
 	"errors"
 	"math"
 	"testing"
@@ -8,8 +9,8 @@ import (
 
 func TestAreas(t *testing.T) {
 	for _, size := range []int64{0, 1, 4096, 4097, HugeBytes - 1, HugeBytes, 5*HugeBytes + 3} {
-		for name, open := range map[string]func(int64) (*Area, error){"New": New, "NewPlain": NewPlain} {
-			a, err := open(size)
+		for name, open := range map[string]func(context.Context, int64) (*Area, error){"New": New, "NewPlain": NewPlain} {
+			a, err := open(t.Context(), size)
 			if err != nil {
 				t.Fatalf("%s(%d): %v", name, size, err)
 			}
@@ -47,10 +48,10 @@ func checkArea(t *testing.T, a *Area, size int64) {
 
 func TestAreasTooLarge(t *testing.T) {
 	for _, size := range []int64{-1, 1 << 45, 1<<46 + 1, math.MaxInt64} {
-		if a, err := New(size); !errors.Is(err, ErrNoMemory) {
+		if a, err := New(t.Context(), size); !errors.Is(err, ErrNoMemory) {
 			t.Errorf("New(%d): %v, %v", size, a, err)
 		}
-		if a, err := NewShared("test", size); !errors.Is(err, ErrNoMemory) {
+		if a, err := NewShared(t.Context(), "test", size); !errors.Is(err, ErrNoMemory) {
 			t.Errorf("NewShared(%d): %v, %v", size, a, err)
 		}
 	}

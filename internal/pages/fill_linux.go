@@ -3,6 +3,7 @@ package pages
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +23,8 @@ const piece = 64 << 20
 // fill puts every page of the area in place: huge ones by advice first, then by
 // joining what is not, then small ones. The count names the line of the kernel's
 // description of a mapping that has the bytes on huge pages.
-func (a *Area) fill(w wish, count string) error {
+// Between pieces it looks whether the context has ended.
+func (a *Area) fill(ctx context.Context, w wish, count string) error {
 	mem := a.inside()
 	var advice error
 	if w.huge {
@@ -30,16 +32,21 @@ func (a *Area) fill(w wish, count string) error {
 	}
 	advised := w.huge && advice == nil && hugeOnTouch(mem, count)
 	if w.collapse && !advised {
-		advice = errors.Join(advice, collapse(mem))
+		advice = errors.Join(advice, collapse(ctx, mem))
 	}
-	if err := populate(mem); err != nil {
+	if err := populate(ctx, mem); ctx.Err() != nil {
+		return context.Cause(ctx)
+	} else if err != nil {
 		return noMemory("madvise", int64(len(a.mem)), err)
 	}
 	a.huge = min(hugeBytes(address(mem), count), int64(len(mem)))
 	if w.collapse && advised && a.huge < int64(len(mem)/HugeBytes*HugeBytes) {
 		// Memory is in pieces; joining makes the kernel move others away.
-		advice = errors.Join(advice, collapse(mem))
+		advice = errors.Join(advice, collapse(ctx, mem))
 		a.huge = min(hugeBytes(address(mem), count), int64(len(mem)))
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	a.describe(w, advised, advice)
 	return nil
@@ -82,10 +89,10 @@ func hugeOnTouch(mem []byte, count string) bool {
 
 // collapse touches one page of each huge page to be, which is enough for the
 // kernel to join it with what is not there yet, and joins.
-func collapse(mem []byte) error {
+func collapse(ctx context.Context, mem []byte) error {
 	mem = mem[:len(mem)/HugeBytes*HugeBytes]
-	return inParallel(mem, func(part []byte) error {
-		for at := 0; at < len(part); at += HugeBytes {
+	return inParallel(ctx, mem, func(part []byte) error {
+		for at := 0; at < len(part) && ctx.Err() == nil; at += HugeBytes {
 			one := part[at : at+HugeBytes]
 			if err := populateOne(one[:pageSize()]); err != nil {
 				return os.NewSyscallError("madvise populate", err)
@@ -105,8 +112,8 @@ func collapse(mem []byte) error {
 
 // populate puts pages in place. Where memory lacks the call says so; touching
 // the pages would end the process.
-func populate(mem []byte) error {
-	return inParallel(mem, populateOne)
+func populate(ctx context.Context, mem []byte) error {
+	return inParallel(ctx, mem, populateOne)
 }
 
 func populateOne(mem []byte) error {
@@ -124,7 +131,7 @@ func populateOne(mem []byte) error {
 }
 
 // inParallel shares an area among a few threads: zeroing is bound by memory.
-func inParallel(mem []byte, do func([]byte) error) error {
+func inParallel(ctx context.Context, mem []byte, do func([]byte) error) error {
 	if len(mem) <= piece {
 		return do(mem)
 	}
@@ -132,7 +139,12 @@ func inParallel(mem []byte, do func([]byte) error) error {
 	g.SetLimit(min(runtime.GOMAXPROCS(0), 8))
 	for at := 0; at < len(mem); at += piece {
 		part := mem[at:min(at+piece, len(mem))]
-		g.Go(func() error { return do(part) })
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return do(part)
+		})
 	}
 	return g.Wait()
 }

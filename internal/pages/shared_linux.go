@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,12 +11,12 @@ import (
 )
 
 // NewShared makes an area in a memory file that has so many bytes, zeroed. The
-// name is for those who look at the process.
-func NewShared(name string, bytes int64) (*Shared, error) {
-	return newShared(name, bytes, wish{huge: true, collapse: true})
+// name is for those who look at the process, and the context as in New.
+func NewShared(ctx context.Context, name string, bytes int64) (*Shared, error) {
+	return newShared(ctx, name, bytes, wish{huge: true, collapse: true})
 }
 
-func newShared(name string, bytes int64, w wish) (*Shared, error) {
+func newShared(ctx context.Context, name string, bytes int64, w wish) (*Shared, error) {
 	s := new(Shared)
 	if err := s.reserve(bytes); err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func newShared(name string, bytes int64, w wish) (*Shared, error) {
 	if err := s.mapFile(unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 		return nil, errors.Join(noMemory("mmap", bytes, err), s.Close())
 	}
-	if err := s.fill(w, "ShmemPmdMapped"); err != nil {
+	if err := s.fill(ctx, w, "ShmemPmdMapped"); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
