@@ -68,11 +68,16 @@ func loadsWith(t *testing.T) EngineInfo {
 // forbidRings installs a filter on all threads that answers io_uring's calls with
 // an error number, as containers do.
 func forbidRings(errno syscall.Errno) error {
+	return forbid(errno, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER)
+}
+
+// forbid does so with two calls.
+func forbid(errno syscall.Errno, first, second uint32) error {
 	const load, jumpEq, ret = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_RET | unix.BPF_K
 	filter := []unix.SockFilter{
 		{Code: load}, // the number of the call
-		{Code: jumpEq, Jt: 2, K: unix.SYS_IO_URING_SETUP},
-		{Code: jumpEq, Jt: 1, K: unix.SYS_IO_URING_ENTER},
+		{Code: jumpEq, Jt: 2, K: first},
+		{Code: jumpEq, Jt: 1, K: second},
 		{Code: ret, K: unix.SECCOMP_RET_ALLOW},
 		{Code: ret, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
 	}
@@ -94,8 +99,18 @@ func TestRingsForbidden(t *testing.T) { ringsForbidden(t, syscall.EPERM, "seccom
 
 func TestRingsMissing(t *testing.T) { ringsForbidden(t, syscall.ENOSYS, "kernel has none") }
 
+// A ring that can be made and not be entered is none.
+func TestRingsNotEntered(t *testing.T) {
+	enter := func() error { return forbid(syscall.EPERM, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_ENTER) }
+	ringsRestricted(t, enter, syscall.EPERM, "a read through it fails")
+}
+
 func ringsForbidden(t *testing.T, errno syscall.Errno, word string) {
-	restricted(t, func() error { return forbidRings(errno) }, func(t *testing.T) {
+	ringsRestricted(t, func() error { return forbidRings(errno) }, errno, word)
+}
+
+func ringsRestricted(t *testing.T, restrict func() error, errno syscall.Errno, word string) {
+	restricted(t, restrict, func(t *testing.T) {
 		info := loadsWith(t)
 		if info.Name != "pread" || !strings.Contains(info.Reason, word) || len(info.Ladder) < 2 {
 			t.Errorf("%+v", info)

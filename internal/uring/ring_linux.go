@@ -33,6 +33,7 @@ type Ring struct {
 	inflight int // started or queued, and not taken
 	buffers  [][]byte
 	files    int
+	tried    [1]byte // read when the ring is made; stacks move, this does not
 }
 
 // Entries is how many reads can be queued.

@@ -27,7 +27,11 @@ func New(entries int) (*Ring, error) {
 		return nil, &UnavailableError{refusal(err), err}
 	}
 	r := &Ring{fd: fd, flags: p.Flags}
-	if err := r.prepare(&p); err != nil {
+	err = r.prepare(&p)
+	if err == nil {
+		err = r.tryRead()
+	}
+	if err != nil {
 		return nil, errors.Join(err, r.unmap(), unix.Close(fd))
 	}
 	return r, nil
@@ -91,6 +95,31 @@ func (r *Ring) canRead() error {
 		if op > ops.LastOp || ops.Ops[op].Flags&probeSupported == 0 {
 			return &UnavailableError{"the kernel's cannot read files", nil}
 		}
+	}
+	return nil
+}
+
+// tryRead reads a byte of this program. A filter may allow to make rings and
+// forbid to enter them, which is known before anything depends on it.
+func (r *Ring) tryRead() error {
+	f, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return nil // nothing to try it on
+	}
+	defer f.Close()
+	if err := r.Read(Request{FD: int(f.Fd()), Buf: r.tried[:]}); err != nil {
+		return err
+	}
+	if err := r.Wait(1); err != nil {
+		r.inflight = 0 // nothing was started
+		return &UnavailableError{"a read through it fails: " + refusal(err), err}
+	}
+	_, res, ok := r.Pop()
+	switch {
+	case ok && res < 0:
+		return &UnavailableError{"a read through it fails: " + refusal(unix.Errno(-res)), unix.Errno(-res)}
+	case !ok || res != 1:
+		return &UnavailableError{"a read through it gives nothing", nil}
 	}
 	return nil
 }
