@@ -48,18 +48,21 @@ func runLoad(ctx context.Context, g *globals, o *loadOptions, path string, std s
 	if err != nil && (result == nil || !errors.Is(err, loader.ErrVerify)) {
 		return o.loadError(err, path)
 	}
-	if err := o.print(g, std, newLoadDocument(o, p, c, result, reasons)); err != nil {
-		return err
+	var recorded error
+	if err == nil && o.record != "" {
+		recorded = notOver(newfile.WriteFrom(o.record, loaded.Manifest().Write), o.record)
+	}
+	printed := o.print(g, std, newLoadDocument(o, p, c, result, reasons))
+	if isBrokenPipe(printed) {
+		printed = nil // a report that nobody reads to its end changes nothing else
 	}
 	switch {
 	case err != nil:
+		report(std, printed)
 		return errNo
-	case o.record != "":
-		if err := newfile.WriteFrom(o.record, loaded.Manifest().Write); err != nil {
-			return notOver(err, o.record)
-		}
-	}
-	if o.hold == "" {
+	case recorded != nil || printed != nil:
+		return errors.Join(recorded, printed)
+	case o.hold == "":
 		return nil
 	}
 	return o.serve(ctx, g, loaded, std)
@@ -197,6 +200,8 @@ func holdError(err error, socket string) error {
 		return hint(err, "end that process, or give another name")
 	case errors.Is(err, fs.ErrNotExist):
 		return hint(err, "mkdir -p %s first", shellPath(parent(socket)))
+	case errors.Is(err, loader.ErrNotFinal):
+		return hint(err, "another process of yours has it mapped for writing, in /proc/PID/maps as memfd:ckpt-arena; end that one and load again")
 	}
 	return err
 }

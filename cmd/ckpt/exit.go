@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 
 	"ckpt/internal/ui"
@@ -83,13 +84,43 @@ func exitCode(err error) int {
 	}
 }
 
+// inOneLine words an error. Errors that were joined stand one behind the other.
+func inOneLine(err error) string {
+	text := err.Error()
+	if !strings.Contains(text, "\n") {
+		return text
+	}
+	var parts []error
+	switch x := err.(type) {
+	case interface{ Unwrap() []error }:
+		parts = x.Unwrap()
+	case interface{ Unwrap() error }:
+		parts = []error{x.Unwrap()}
+	}
+	var words, lines []string
+	for _, p := range parts {
+		if p == nil || p.Error() == "" {
+			continue
+		}
+		line := inOneLine(p)
+		words, lines = append(words, p.Error()), append(lines, line)
+	}
+	if len(words) > 1 && strings.Join(words, "\n") == text {
+		return strings.Join(lines, "; ")
+	}
+	for i, w := range words {
+		text = strings.Replace(text, w, lines[i], 1)
+	}
+	return text
+}
+
 // report prints an error and its hint, unless it says nothing new.
 func report(std streams, err error) {
 	if err == nil || isBrokenPipe(err) || errors.Is(err, errNo) || errors.Is(err, errNoFit) {
 		return
 	}
 	style := std.errStyle()
-	message := ui.Escape(err.Error())
+	message := ui.Escape(inOneLine(err))
 	if errors.Is(err, context.Canceled) {
 		message = "interrupted"
 	}

@@ -29,7 +29,16 @@ type holdProcess struct {
 // startHold starts to load. The test program is ckpt when it is called so.
 func startHold(t *testing.T, dir, socket string, args ...string) *holdProcess {
 	t.Helper()
+	return startHoldTo(t, nil, dir, socket, args...)
+}
+
+// startHoldTo is startHold with a standard output.
+func startHoldTo(t *testing.T, stdout *os.File, dir, socket string, args ...string) *holdProcess {
+	t.Helper()
 	p := &holdProcess{Cmd: exec.Command(os.Args[0]), socket: socket}
+	if stdout != nil {
+		p.Stdout = stdout
+	}
 	p.Args = append([]string{"ckpt", "load", "--device", "host", "--hold", socket, "--progress", "none"}, append(args, dir)...)
 	stderr, err := p.StderrPipe()
 	if err != nil {
@@ -146,6 +155,34 @@ func TestHoldFromTheCommandLine(t *testing.T) {
 		}
 	}
 	t.Logf("sum of all bytes: %d", sum)
+}
+
+// A report that nobody reads does not keep the arenas from being held.
+func TestHoldWithoutAReader(t *testing.T) {
+	dir := loadMini(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	place := t.TempDir()
+	p := startHoldTo(t, w, dir, filepath.Join(place, "s"), "--record", filepath.Join(place, "hashes"))
+	p.until(t, "holding 1 arena at ")
+	if _, err := os.Stat(filepath.Join(place, "hashes")); err != nil {
+		t.Error(err)
+	}
+	if a, err := client.Attach(t.Context(), p.socket); err != nil {
+		t.Error(err)
+	} else if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if status := p.end(t); status != exitDone {
+		t.Errorf("exit status %d\n%s", status, strings.Join(p.said, "\n"))
+	}
 }
 
 // A client that is killed gives its lease back.
