@@ -153,6 +153,14 @@ func (o *loadOptions) check() (err error) {
 			return usagef("--%s: the name of the file is empty", f.name)
 		}
 	}
+	for _, f := range []struct{ name, value string }{{"ranks", o.ranks}, {"device", o.device}} {
+		if o.set[f.name] && f.value == "" {
+			return usagef("--%s: it is empty", f.name)
+		}
+	}
+	if o.hold != "" && o.record != "" && samePlace(o.hold, o.record) {
+		return usagef("--hold and --record name one file: %s", o.record)
+	}
 	if err := o.planning.check(o.set); err != nil {
 		return err
 	}
@@ -201,7 +209,11 @@ func (o *loadOptions) checkVerify() error {
 			return hint(usagef("--%s wants the hashes of what is read, and none are taken", f), "--verify source")
 		}
 	}
-	if kind, _, _ := strings.Cut(o.device, ":"); o.hold != "" {
+	kind, _, _ := strings.Cut(o.device, ":")
+	if kind == "null" && o.verify == "device" {
+		return usagef("--verify device reads arenas back, and --device null has none")
+	}
+	if o.hold != "" {
 		switch kind {
 		case "null":
 			return usagef("--hold keeps arenas, and --device null has none")
