@@ -114,20 +114,20 @@ func staleness(p *shard.Plan, c *checkpoint.Checkpoint, profile string, proven b
 	if profile == shard.RulesName {
 		profile = "none"
 	}
+	var differences []shard.Difference
 	m, err := shard.Recognise(c, profile)
 	switch {
 	case errors.Is(err, shard.ErrProfile) && named:
 		return nil, &usageError{err}
 	case errors.Is(err, shard.ErrProfile):
 		return nil, hint(err, "a plan is made again with the profile that it was made with: --profile FILE")
-	case err != nil:
-		return []string{"it cannot be planned again: " + err.Error()}, nil
-	}
-	differences, err := p.Replan(c, m)
-	if err != nil {
-		return []string{"it cannot be planned again: " + err.Error()}, nil
+	case err == nil:
+		differences, err = p.Replan(c, m)
 	}
 	var list []string
+	if err != nil { // which is an answer: it was planned once
+		list = append(list, "it cannot be planned again: "+err.Error())
+	}
 	for _, d := range differences {
 		list = append(list, fmt.Sprintf("%s: the plan has %s, planning again gives %s", d.What, d.A, d.B))
 	}
