@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/zeebo/xxh3"
 )
 
 // ManifestSchema is the value of a manifest's "schema" field.
@@ -104,7 +105,8 @@ func separator(i int) string {
 }
 
 // ReadManifest reads a manifest of at most MaxManifest bytes. Duplicate and
-// unknown fields, another schema and hashes that are none match ErrManifest.
+// unknown fields, files and tensors that are listed twice, another schema and
+// hashes that are none match ErrManifest.
 func ReadManifest(r io.Reader) (*Manifest, error) {
 	in := &io.LimitedReader{R: r, N: MaxManifest + 1}
 	source := &remembering{r: in}
@@ -161,7 +163,7 @@ func readManifest(d *jsontext.Decoder) (*Manifest, error) {
 		return nil, err
 	}
 	m := &Manifest{}
-	seen := map[string]bool{}
+	seen, tensors := map[string]bool{}, map[xxh3.Uint128]bool{} // the latter by the hash of the name
 	for d.PeekKind() != ']' {
 		f, err := readManifestFile(d)
 		if err != nil {
@@ -171,6 +173,13 @@ func readManifest(d *jsontext.Decoder) (*Manifest, error) {
 			return nil, fmt.Errorf("%.200q is listed twice", f.Name)
 		}
 		seen[f.Name] = true
+		for i := range f.Tensors {
+			name := xxh3.HashString128(f.Tensors[i].Name)
+			if tensors[name] {
+				return nil, fmt.Errorf("the tensor %.200q is listed twice", f.Tensors[i].Name)
+			}
+			tensors[name] = true
+		}
 		m.Files = append(m.Files, f)
 	}
 	for _, kind := range []jsontext.Kind{']', '}'} {

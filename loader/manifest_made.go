@@ -3,9 +3,12 @@ package loader
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zeebo/xxh3"
+
+	"ckpt/shard"
 )
 
 // Manifest lists the hashes that were taken; nil where none were.
@@ -74,6 +77,7 @@ func (l *load) compareManifest(m *Manifest) {
 		want, ok := of[xxh3.HashString128(name)]
 		if !ok {
 			missing++
+			v.fail(Mismatch{Name: name, File: l.plan.Source.Files[r.file].Name, Offset: at, Want: "a hash in the manifest", Got: "none"})
 			return
 		}
 		v.Compared++
@@ -86,10 +90,32 @@ func (l *load) compareManifest(m *Manifest) {
 	})
 	if missing > 0 {
 		l.note("%d tensors are not in the manifest", missing)
-		v.fail(Mismatch{Name: fmt.Sprintf("%d tensors", missing), Want: "in the manifest", Got: "not there"})
 	}
+	l.compareFiles(m)
+}
+
+// compareFiles holds the files against a manifest: their sizes where it has them,
+// and where whole files were hashed, each hash against one of the same name. What
+// has no counterpart is a failure, for it was asked for.
+func (l *load) compareFiles(m *Manifest) {
+	v := &l.result.Verify
+	listed := map[string]bool{}
 	for _, f := range m.Files {
-		l.compareFile(f.Name, f.SHA256)
+		i := slices.IndexFunc(l.plan.Source.Files, func(x shard.SourceFile) bool { return x.Name == f.Name })
+		if i >= 0 && f.Bytes > 0 && f.Bytes != l.plan.Source.Files[i].Size {
+			v.fail(Mismatch{Name: f.Name, File: f.Name, Want: fmt.Sprintf("%d bytes", f.Bytes), Got: fmt.Sprintf("%d bytes", l.plan.Source.Files[i].Size)})
+		}
+		if !l.o.SHA256 || f.SHA256 == "" {
+			continue
+		}
+		if listed[f.Name] = true; !l.compareFile(f.Name, f.SHA256) {
+			v.fail(Mismatch{Name: f.Name, File: f.Name, Want: "sha256 " + f.SHA256, Got: "no such file was hashed"})
+		}
+	}
+	for i, f := range l.plan.Source.Files {
+		if l.hashes.files[i] != "" && !listed[f.Name] {
+			v.fail(Mismatch{Name: f.Name, File: f.Name, Want: "a SHA-256 in the manifest", Got: "none"})
+		}
 	}
 }
 
