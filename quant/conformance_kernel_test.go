@@ -23,7 +23,11 @@ func encodeOnce(s *Scheme, f Format, source dtype.Type, x []float32, opts Encode
 	return codes, scales, err
 }
 
-type encodes = func(codes, scales, src []byte, r *kernel.Rule) kernel.Counts
+type (
+	rule    = kernel.Rule
+	counts  = kernel.Counts
+	encodes = func(codes, scales, src []byte, r *rule) counts
+)
 
 // tail is what a run of blocks leaves to the end of a kernel.
 func tail(scales []byte) int { return len(scales) / 16 * 16 }
@@ -141,7 +145,9 @@ func TestConformanceFindsBrokenKernels(t *testing.T) {
 
 func spoilMXFP4(s *kernel.Set, spoil func(run encodes, codes, scales, src []byte, r *kernel.Rule) kernel.Counts) {
 	run := s.EncodeE2M1
-	s.EncodeE2M1 = func(codes, scales, src []byte, r *kernel.Rule) kernel.Counts { return spoil(run, codes, scales, src, r) }
+	s.EncodeE2M1 = func(codes, scales, src []byte, r *kernel.Rule) kernel.Counts {
+		return spoil(run, codes, scales, src, r)
+	}
 }
 
 // A difference within the vectors' own rows is a failed case of that row.

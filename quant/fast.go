@@ -82,7 +82,7 @@ func narrowed(narrow func(dst, src []byte), run encodeKernelFunc) encodeKernelFu
 	}
 }
 
-// redo encodes the blocks from at to end that a kernel left. Blocks of +0, of
+// redo encodes the blocks from at to end that a kernel left. Blocks of zeros, of
 // which a tensor may be full, need no arithmetic.
 func (e *Encoder) redo(codes, scales, src []byte, at, end int, rep *Report) error {
 	in, out := kernel.Block*e.size, e.recipe.Format.CodeBytes(kernel.Block)
@@ -94,9 +94,8 @@ func (e *Encoder) redo(codes, scales, src []byte, at, end int, rep *Report) erro
 		}
 		at += i
 		x, c := src[at*in:(at+1)*in], codes[at*out:(at+1)*out]
-		if allZero(x) {
+		if e.zeroBlock(c, x, zero[:len(c)]) {
 			scales[at] = e.recipe.zeroScale(e.source).byte
-			copy(c, zero[:])
 			rep.Blocks++
 			rep.ZeroBlocks++
 		} else {
@@ -117,10 +116,6 @@ func (r *Recipe) zeroBytes() (z [kernel.Block]byte) {
 	r.Format.pack(z[:r.Format.CodeBytes(kernel.Block)], codes[:])
 	return z
 }
-
-var zeros [4 * kernel.Block]byte
-
-func allZero(b []byte) bool { return bytes.Equal(b, zeros[:len(b)]) }
 
 // integers is the recipe as a kernel takes it, or false where its arithmetic is
 // not that of the bits of the maximum. Of scale bytes it claims those that every
@@ -197,26 +192,18 @@ func fastDecoder(d *Decoder, s *kernel.Set) decodeKernel {
 	default:
 		return nil // F16 has not the range
 	}
+	edges := edgesOf(d.format, d.out)
 	return func(d *Decoder, dst, codes, scales []byte, blocks int) {
 		in, out := d.format.CodeBytes(kernel.Block), kernel.Block*d.size
 		for at := 0; at < blocks; {
 			end := min(at+step, blocks)
 			at += run(dst[at*out:end*out], codes[at*in:end*in], scales[at:end])
-			if at < end {
-				d.one(dst[at*out:(at+1)*out], codes[at*in:(at+1)*in], scales[at:at+1])
-				at++
+			if n := min(end-at, edgeBlocks); n > 0 { // the kernel stopped at a block
+				edges.decode(dst[at*out:(at+n)*out], codes[at*in:(at+n)*in], scales[at:at+n])
+				at += n
 			}
 		}
 	}
-}
-
-// one decodes a block that a kernel stopped at.
-func (d *Decoder) one(dst, codes, scale []byte) {
-	if scale[0] != 255 && allZero(codes) {
-		clear(dst)
-		return
-	}
-	d.reference(dst, codes, scale, 1)
 }
 
 func widened(widen func(dst, src []byte), run decodeKernelFunc) decodeKernelFunc {
