@@ -22,6 +22,10 @@ import (
 func Load(ctx context.Context, p *shard.Plan, dir string, o Options) (*Loaded, *Result, error) {
 	l := &load{start: time.Now(), plan: p, dir: dir}
 	l.result = &Result{Schema: ResultSchema, Source: dir}
+	if !o.Start.IsZero() {
+		l.start = o.Start
+	}
+	l.result.Seconds.Open, l.result.Seconds.Plan = o.Opened.Seconds(), o.Planned.Seconds()
 	loaded, err := l.load(ctx, o)
 	if err != nil {
 		err = errors.Join(err, l.discard())
@@ -312,7 +316,6 @@ func (l *load) openEngine() (Engine, error) {
 	}
 	r := &l.result.Engine
 	r.Name, r.Reason, r.Ladder, r.Fixed, r.FixedWhy = info.Name, info.Reason, info.Ladder, info.Fixed, info.FixedReason
-	r.Tuned = l.pipe.tuner != nil
 	return e, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"ckpt/shard"
 )
@@ -23,6 +24,10 @@ type BenchOptions struct {
 // the last run, nil without Keep. Errors are those of Load, and end it.
 func Bench(ctx context.Context, p *shard.Plan, dir string, o Options, b BenchOptions) (*Loaded, *Result, error) {
 	var results []*Result
+	before := time.Duration(0) // of every run: what came before the first
+	if !o.Start.IsZero() {
+		before = time.Since(o.Start)
+	}
 	var kept *Loaded
 	var nulls []*Result
 	for i := range max(b.Runs, 1) {
@@ -34,6 +39,7 @@ func Bench(ctx context.Context, p *shard.Plan, dir string, o Options, b BenchOpt
 			}
 			nulls = append(nulls, n)
 		}
+		o.Start = time.Now().Add(-before)
 		l, r, err := Load(ctx, p, dir, o)
 		if err != nil {
 			return nil, r, err

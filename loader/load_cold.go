@@ -65,6 +65,6 @@ func (l *load) disk(before int64, known bool) {
 	}
 	b := &l.result.Bytes
 	if b.Disk = after - before; b.Payload > 0 {
-		b.Amplification = float64(max(b.Read, b.Disk)) / float64(b.Payload)
+		b.Drive = float64(b.Disk) / float64(b.Payload)
 	}
 }

@@ -24,7 +24,7 @@ func (l *load) measure(before cpuTime) {
 	r.Seconds.LastByte = last.Sub(l.start).Seconds()
 	l.bytes()
 	r.Rate = rate(r.Bytes.Payload, last.Sub(p.stats.began).Seconds())
-	l.reads(now)
+	l.reads(last)
 	used := usage()
 	r.CPU.User, r.CPU.System = used.user-before.user, used.system-before.system
 	if r.Bytes.Payload > 0 {
@@ -91,7 +91,8 @@ func (l *load) ranks(last *time.Time) {
 
 func (l *load) bytes() {
 	b := &l.result.Bytes
-	b.Read, b.Disk = l.pipe.stats.bytes, -1
+	b.Requested, b.Disk = l.pipe.stats.bytes, -1
+	b.Read = b.Requested - min(l.throughCache(), max(0, l.result.Cold.Before))
 	b.Payload = l.plan.Totals.Read
 	if len(l.program.locals) < len(l.plan.Ranks) {
 		if n, err := l.plan.Node(l.o.Ranks); err == nil {
@@ -99,17 +100,29 @@ func (l *load) bytes() {
 		}
 	}
 	if b.Payload > 0 {
-		b.Amplification = float64(b.Read) / float64(b.Payload)
+		b.Amplification = float64(b.Requested) / float64(b.Payload)
 	}
 }
 
+// throughCache is how much was read through the page cache.
+func (l *load) throughCache() (bytes int64) {
+	for _, f := range l.files {
+		if !f.direct {
+			bytes += f.bytes
+		}
+	}
+	return bytes
+}
+
 // reads fills in how the files were read.
-func (l *load) reads(now time.Time) {
+func (l *load) reads(last time.Time) {
 	p, r := l.pipe, l.result
 	e := &r.Engine
 	e.Block, e.Depth, e.Workers = l.o.Block, p.stats.depth, l.o.Workers
 	e.Inflight = int64(e.Depth) * e.Block
 	e.Pages, e.Huge = l.staging.Kind(), l.staging.Huge()
+	e.PagesWhy = l.staging.Reason()
+	e.Tuned = p.tuner != nil && p.tuner.settled
 	e.System = ckptfs.TypeOf(l.dir)
 	e.Direct = true
 	for _, f := range l.files {
@@ -127,6 +140,6 @@ func (l *load) reads(now time.Time) {
 	s := p.stats.stalls
 	r.Stalls = StallsResult{Storage: s.storage.Seconds(), Copy: s.copy.Seconds(), Hash: s.hash.Seconds(), Planner: s.planner.Seconds()}
 	if !p.stats.lastRead.IsZero() {
-		r.Stalls.Drain = now.Sub(p.stats.lastRead).Seconds()
+		r.Stalls.Drain = max(0, last.Sub(p.stats.lastRead).Seconds())
 	}
 }

@@ -3,6 +3,7 @@ package loader
 import (
 	"fmt"
 	"runtime"
+	"time"
 )
 
 // Defaults and bounds of Options, in bytes.
@@ -55,6 +56,12 @@ type Options struct {
 	Hold bool
 	// Progress may be nil.
 	Progress Progress
+
+	// Start is when whoever loads began, which times of the result count from; zero
+	// is the call of Load. Opened and Planned are what was spent since then on
+	// opening devices and reading headers, and on making the plan.
+	Start           time.Time
+	Opened, Planned time.Duration
 
 	// Of tests, in place of NewEngine and of what the host says.
 	engine func(kind string, o EngineOptions) (Engine, EngineInfo, error)

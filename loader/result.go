@@ -50,29 +50,37 @@ type EngineResult struct {
 	Block    int64    `json:"block"`
 	Inflight int64    `json:"inflight"` // at the end
 	Depth    int      `json:"depth"`    // the same in requests
-	Tuned    bool     `json:"tuned"`    // the depth was found, not given
+	Tuned    bool     `json:"tuned"`    // the depth was found: not given, and not still growing at the end
 	Fixed    bool     `json:"fixed_buffers"`
 	FixedWhy string   `json:"fixed_buffers_reason,omitempty"`
-	Pages    string   `json:"pages"`      // kind of the staging area
-	Huge     int64    `json:"huge_pages"` // bytes of it on huge pages
+	Pages    string   `json:"pages"`                  // kind of the staging area
+	PagesWhy string   `json:"pages_reason,omitempty"` // why not all of it lies on huge pages
+	Huge     int64    `json:"huge_pages"`             // bytes of it on huge pages
 	System   string   `json:"file_system"`
 	Workers  int      `json:"workers"`
 }
 
 // BytesResult counts.
 type BytesResult struct {
-	Read          int64   `json:"read"`          // that storage gave, by our requests
-	Payload       int64   `json:"payload"`       // wanted source bytes, each once
-	Device        int64   `json:"device"`        // that the ranks hold, without padding
-	Disk          int64   `json:"disk"`          // read from the drive meanwhile by anyone, as it counts; -1 where that is not known
-	Amplification float64 `json:"amplification"` // read / payload, or disk / payload where that is known and more
+	// Read is what storage gave: all that was requested of files that were read
+	// directly. Of others, what lay in the page cache before is left out, as much of
+	// it as there was, so that storage gave as much at least.
+	Read      int64 `json:"read"`
+	Requested int64 `json:"requested"` // what our requests were given, by storage or the page cache
+	Payload   int64 `json:"payload"`   // wanted source bytes, each once
+	Device    int64 `json:"device"`    // that the ranks hold, without padding
+	// Disk is what the drive read meanwhile for anyone, as it counts; -1 where that
+	// is not known.
+	Disk          int64   `json:"disk"`
+	Amplification float64 `json:"amplification"`      // requested / payload
+	Drive         float64 `json:"disk_amplification"` // disk / payload; 0 where that is not known
 }
 
 // SecondsResult is where the time went. FirstByte, LastByte and Total count from
-// the start, the others are lengths.
+// the start of the command, the others are lengths.
 type SecondsResult struct {
-	Open      float64 `json:"open"`
-	Plan      float64 `json:"plan"`
+	Open      float64 `json:"open"` // devices, headers, and the files compared with the plan
+	Plan      float64 `json:"plan"` // made or read, and proven
 	Alloc     float64 `json:"alloc"`
 	FirstByte float64 `json:"first_byte"`
 	LastByte  float64 `json:"last_byte"`

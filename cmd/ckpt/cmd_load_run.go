@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"ckpt/checkpoint"
 	"ckpt/internal/fio"
@@ -20,6 +21,7 @@ import (
 )
 
 func runLoad(ctx context.Context, g *globals, o *loadOptions, path string, std streams) (err error) {
+	o.load.Start = time.Now()
 	if err := o.prepare(); err != nil {
 		return err
 	}
@@ -32,6 +34,7 @@ func runLoad(ctx context.Context, g *globals, o *loadOptions, path string, std s
 			err = errors.Join(err, d.Close())
 		}
 	}()
+	o.load.Opened = time.Since(o.load.Start)
 	meter := g.meter(std)
 	c, p, err := o.planOf(ctx, meter, path)
 	if err != nil {
@@ -104,6 +107,7 @@ func (o *loadOptions) prepare() error {
 func (o *loadOptions) planOf(ctx context.Context, meter *ui.Progress, path string) (*checkpoint.Checkpoint, *shard.Plan, error) {
 	var kept *shard.Plan
 	var err error
+	start := time.Now()
 	if o.planFile != "" {
 		if kept, err = readPlan(o.planFile); err != nil {
 			return nil, nil, err
@@ -120,10 +124,14 @@ func (o *loadOptions) planOf(ctx context.Context, meter *ui.Progress, path strin
 	if o.load.Ranks, err = parseRanks("--ranks", o.ranks, ranks); err != nil {
 		return nil, nil, err
 	}
+	o.load.Planned = time.Since(start)
+	start = time.Now()
 	c, err := o.open(ctx, meter, path)
 	if err != nil {
 		return nil, nil, err
 	}
+	o.load.Opened += time.Since(start)
+	start = time.Now()
 	if kept != nil {
 		err = o.fresh(kept, c, path)
 	} else {
@@ -132,6 +140,7 @@ func (o *loadOptions) planOf(ctx context.Context, meter *ui.Progress, path strin
 	if err == nil && o.sha256 {
 		o.load.Release, err = o.release(c, kept)
 	}
+	o.load.Planned += time.Since(start)
 	return c, kept, err
 }
 

@@ -113,8 +113,11 @@ func (p *loadPrinter) engine() string {
 		how = "reads through the page cache"
 	}
 	depth := "as asked for"
-	if e.Tuned {
+	switch {
+	case e.Tuned:
 		depth = "found"
+	case p.opts.load.Inflight == 0:
+		depth = "too short a load to find the best"
 	}
 	text := fmt.Sprintf("%s, %s of up to %s, %s in flight (%s)", e.Name, how, ui.GiB(e.Block), ui.GiB(e.Inflight), depth)
 	if e.Fixed {
@@ -133,6 +136,9 @@ func (p *loadPrinter) staging() string {
 	text := fmt.Sprintf("%s on %s pages", ui.GiB(p.r.Memory.Pinned), e.Pages)
 	if e.Huge > 0 && e.Huge < p.r.Memory.Pinned {
 		text += fmt.Sprintf(" (%s of it huge)", ui.GiB(e.Huge))
+	}
+	if e.PagesWhy != "" {
+		text += ": " + e.PagesWhy
 	}
 	return text + ", " + ui.Plural(e.Workers, "worker")
 }

@@ -16,22 +16,19 @@ func (p *loadPrinter) storage() {
 	b, l, q := &p.r.Bytes, &p.r.Latency, &p.r.Reads
 	disk := "not known"
 	if b.Disk >= 0 {
-		disk = ui.Plural(b.Disk, "byte") + ", by the drive's own count"
+		disk = fmt.Sprintf("%s, %.4f × the payload, by the drive's own count of all that anyone read", ui.Plural(b.Disk, "byte"), b.Drive)
+	}
+	read := fmt.Sprintf("%s, %.4f × the payload", ui.Plural(b.Requested, "byte"), b.Amplification)
+	if b.Read < b.Requested {
+		read += fmt.Sprintf("; %s at least from storage, the others lay in the page cache", ui.Count(b.Read))
 	}
 	p.rows(
-		[2]string{"read", fmt.Sprintf("%s, %.4f × the payload", ui.Plural(b.Read, "byte"), ratio(b.Read, b.Payload))},
+		[2]string{"read", read},
 		[2]string{"from the drive", disk},
 		[2]string{"in memory", p.resident(&p.r.Cold)},
 		[2]string{"requests", fmt.Sprintf("%s, p50 %s, p99 %s, longest %s; %s", ui.Count(q.Count), micros(l.P50), micros(l.P99), micros(l.Max), submitted(q.Retries))},
 		[2]string{"files", p.files()},
 	)
-}
-
-func ratio(a, b int64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return float64(a) / float64(b)
 }
 
 func submitted(retries int64) string {
@@ -188,10 +185,17 @@ func (p *loadPrinter) choices() {
 	list := append([]string{}, p.doc.DeviceReasons...)
 	list = append(list, e.Ladder...)
 	tuned := fmt.Sprintf("in flight: %s, as --inflight says", ui.GiB(e.Inflight))
-	if e.Tuned {
+	switch {
+	case !e.Tuned && p.opts.load.Inflight == 0:
+		tuned = fmt.Sprintf("in flight: %s at the end; the load was too short to find how much is best", ui.GiB(e.Inflight))
+	case e.Tuned:
 		tuned = fmt.Sprintf("in flight: %s, %s of %s; it grew until the rate did not", ui.GiB(e.Inflight), ui.Plural(e.Depth, "request"), ui.GiB(e.Block))
 	}
-	list = append(list, tuned, fmt.Sprintf("staging: %s on %s pages", ui.GiB(p.r.Memory.Pinned), e.Pages))
+	pages := fmt.Sprintf("staging: %s on %s pages", ui.GiB(p.r.Memory.Pinned), e.Pages)
+	if e.PagesWhy != "" {
+		pages += ": " + e.PagesWhy
+	}
+	list = append(list, tuned, pages)
 	rows := fmt.Sprintf("rows: %s", p.r.Copies.Way)
 	if rates := wayRates(p.r.Copies.WayRates); rates != "" {
 		rows += ", the fastest of a short calibration" + rates
