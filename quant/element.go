@@ -162,4 +162,6 @@ const (
 )
 
 // String says what t does.
-func (t Tie) String() string { return [...]string{"to even", "toward zero", "away from zero"}[t] }
+func (t Tie) String() string {
+	return named8("Tie", uint8(t), "to even", "toward zero", "away from zero")
+}

@@ -33,6 +33,12 @@ type encodeKernel func(e *Encoder, codes, scales, src []byte, blocks int, rep *R
 
 // NewEncoder makes an encoder of s for one format, reading BF16, F16 or F32.
 func NewEncoder(s *Scheme, f Format, source dtype.Type, opts EncodeOptions) (*Encoder, error) {
+	if s == nil {
+		return nil, fmt.Errorf("no scheme: %w", ErrUnsupported)
+	}
+	if opts.NonFinite > AsSystem {
+		return nil, fmt.Errorf("NaN and infinity: %s: %w", opts.NonFinite, ErrUnsupported)
+	}
 	size, err := sourceBytes(source)
 	if err != nil {
 		return nil, err

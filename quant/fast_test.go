@@ -19,6 +19,9 @@ func eachKernel(t *testing.T, run func(t *testing.T, e, reference *Encoder)) {
 	for _, s := range cpu.Disabled() {
 		t.Logf("%s is disabled: its kernels are not run", s)
 	}
+	if !cpu.Has(cpu.AVX512) {
+		t.Logf("%s is not here: its kernels are not run", cpu.AVX512)
+	}
 	ran := map[string]int{}
 	for _, s := range Schemes() {
 		for _, r := range s.Recipes {

@@ -1,6 +1,10 @@
 package quant
 
-import "ckpt/dtype"
+import (
+	"fmt"
+
+	"ckpt/dtype"
+)
 
 // Layout is where a system puts codes and scales, and what it calls them. It is
 // always told, never inferred: another order of nibbles gives fluent nonsense
@@ -35,8 +39,13 @@ type LayoutInfo struct {
 	Nibbles   string
 }
 
-// Info says what l means.
-func (l Layout) Info() LayoutInfo { return layouts[l] }
+// Info says what l means; nothing of what is no layout.
+func (l Layout) Info() LayoutInfo {
+	if int(l) >= len(layouts) {
+		return LayoutInfo{Name: fmt.Sprintf("Layout(%d)", uint8(l))}
+	}
+	return layouts[l]
+}
 
 // String is the name of l.
-func (l Layout) String() string { return layouts[l].Name }
+func (l Layout) String() string { return l.Info().Name }

@@ -262,3 +262,45 @@ func TestSaturateReportsLostBlocks(t *testing.T) {
 		}
 	}
 }
+
+// What names no policy, scheme, rule or layout is refused or told, never a panic.
+func TestOutOfRange(t *testing.T) {
+	s, _ := SchemeNamed("even")
+	if _, err := NewEncoder(s, MXFP4, dtype.BF16, EncodeOptions{NonFinite: 77}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("policy 77: %v", err)
+	}
+	if _, err := NewEncoder(nil, MXFP4, dtype.BF16, EncodeOptions{}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("no scheme: %v", err)
+	}
+	for got, want := range map[string]string{
+		NonFinite(77).String(): "NonFinite(77)", Signs(9).String(): "Signs(9)", ScaleRule(99).String(): "ScaleRule(99)",
+		ScaleRule(0).String(): "ScaleRule(0)", Tie(3).String(): "Tie(3)", Swizzle(9).String(): "Swizzle(9)",
+		Layout(99).String(): "Layout(99)", Layout(98).Info().Name: "Layout(98)", Format(99).String(): "Format(99)",
+		Element(99).String(): "invalid", NaNBlock.String(): "nan-block", TieZero.String(): "toward zero",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// Rows × blocks that overflow are refused, also where the product is again what
+// the empty buffers have.
+func TestShapesDoNotWrap(t *testing.T) {
+	s, _ := SchemeNamed("even")
+	for _, source := range []dtype.Type{dtype.BF16, dtype.F32} {
+		e, _ := NewEncoder(s, MXFP4, source, EncodeOptions{})
+		d, _ := NewDecoder(MXFP4, source, DecodeOptions{})
+		for _, c := range [][2]int{{1 << 62, 32 * 4}, {1 << 60, 32 * 16}, {1 << 32, 1 << 37}, {1 << 58, 32}, {math.MaxInt/32 + 1, 1 << 10}} {
+			if _, err := e.Encode(nil, nil, nil, c[0], c[1]); !errors.Is(err, ErrShape) {
+				t.Errorf("encode %d rows of %d: %v", c[0], c[1], err)
+			}
+			if _, err := e.EncodeParallel(nil, nil, nil, c[0], c[1], 2); !errors.Is(err, ErrShape) {
+				t.Errorf("encode %d rows of %d in parallel: %v", c[0], c[1], err)
+			}
+			if err := d.Decode(nil, nil, nil, c[0], c[1]); !errors.Is(err, ErrShape) {
+				t.Errorf("decode %d rows of %d: %v", c[0], c[1], err)
+			}
+		}
+	}
+}

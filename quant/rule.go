@@ -1,5 +1,7 @@
 package quant
 
+import "fmt"
+
 // ScaleRule says which power of two the largest magnitude of a block gives. As
 // exponent field e and mantissa m (a fraction of 1) of float32 the scale byte
 // is
@@ -32,7 +34,7 @@ const (
 
 // String is the name of r.
 func (r ScaleRule) String() string {
-	return [...]string{"", "floor", "even", "even (FP4)", "rceil", "ceil", "nearest", "mse"}[r]
+	return named8("ScaleRule", uint8(r), "", "floor", "even", "even (FP4)", "rceil", "ceil", "nearest", "mse")
 }
 
 // never is above every mantissa.
@@ -64,6 +66,14 @@ func (r ScaleRule) Threshold(e Element) (k int, t uint32) {
 // value times the square root of 2, the next float32.
 var nearest = [...]uint32{E2M1: 0x07C3B7, E4M3: 0x1E6455, E5M2: 0x1E6455, E2M3: 0x29B4A5, E3M2: 0x1E6455, INT8: 0x339AEA}
 
+// named8 is the name of a value of a type, or the value where it has none.
+func named8(of string, value uint8, names ...string) string {
+	if int(value) >= len(names) || names[value] == "" {
+		return fmt.Sprintf("%s(%d)", of, value)
+	}
+	return names[value]
+}
+
 // Signs is what becomes of the sign of an element whose code is zero.
 type Signs uint8
 
@@ -82,7 +92,7 @@ const (
 
 // String says what s does.
 func (s Signs) String() string {
-	return [...]string{"+0 only", "kept", "dropped from -0, kept by what rounds to zero", "every zero is -0"}[s]
+	return named8("Signs", uint8(s), "+0 only", "kept", "dropped from -0, kept by what rounds to zero", "every zero is -0")
 }
 
 // NonFinite is what an encoder does with NaN and infinity.
@@ -104,5 +114,5 @@ const (
 
 // String is the name of n.
 func (n NonFinite) String() string {
-	return [...]string{"refuse", "saturate", "nan-block", "as-system"}[n]
+	return named8("NonFinite", uint8(n), "refuse", "saturate", "nan-block", "as-system")
 }

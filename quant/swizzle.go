@@ -22,7 +22,7 @@ const (
 
 // String is the name of s.
 func (s Swizzle) String() string {
-	return [...]string{"", "cublas scales", "amd scales", "amd weights"}[s]
+	return named8("Swizzle", uint8(s), "", "cublas scales", "amd scales", "amd weights")
 }
 
 // Padded is the shape after padding.
@@ -61,6 +61,9 @@ func (s Swizzle) Apply(dst, src []byte, rows, cols int) error {
 	if len(dst) != len(src) {
 		clear(dst)
 	}
+	if len(src) == 0 {
+		return nil
+	}
 	for r := range rows {
 		for c := range cols {
 			dst[s.offset(r, c, padded)] = src[r*cols+c]
@@ -74,6 +77,9 @@ func (s Swizzle) Undo(dst, src []byte, rows, cols int) error {
 	padded, err := s.check(len(src), len(dst), rows, cols)
 	if err != nil {
 		return err
+	}
+	if len(dst) == 0 {
+		return nil
 	}
 	for r := range rows {
 		for c := range cols {

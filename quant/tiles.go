@@ -29,6 +29,9 @@ func DecodeTiles(dst, codes, scales []byte, t Tiles) error {
 	if err != nil {
 		return err
 	}
+	if len(dst) == 0 {
+		return nil
+	}
 	row := make([]float64, t.Cols)
 	for r := range t.Rows {
 		for c := range t.Cols {

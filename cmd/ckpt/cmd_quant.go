@@ -1,7 +1,11 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
+
+	"ckpt/internal/cpu"
 )
 
 func newQuant(std streams) *cobra.Command {
@@ -26,6 +30,13 @@ one release.
 	}
 	cmd.AddCommand(newQuantSchemes(std), newQuantConformance(std), newQuantBench(std))
 	return cmd
+}
+
+// noteUnknownSets says what CKPT_DISABLE names in vain.
+func noteUnknownSets(std streams) {
+	for _, name := range cpu.Unknown() {
+		fmt.Fprintf(std.err, "ckpt: %s names %q, which is neither avx2 nor avx512: it disables nothing\n", cpu.Variable, name)
+	}
 }
 
 // unknownOf refuses a word that is no subcommand of a command.

@@ -69,6 +69,7 @@ type benchResult struct {
 
 func runQuantBench(cmd *cobra.Command, opts quant.BenchOptions, asJSON bool, std streams) error {
 	doc := quantBench{Schema: "ckpt.quant-bench/v1", Implementations: quant.Implementations(), Results: []benchResult{}}
+	noteUnknownSets(std)
 	err := quant.Benchmark(cmd.Context(), opts, func(r quant.BenchResult) {
 		doc.Results = append(doc.Results, benchResult{
 			Work: r.Work, Implementation: r.Implementation, Workers: r.Workers,

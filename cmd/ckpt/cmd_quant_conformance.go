@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"ckpt/internal/cpu"
 	"ckpt/internal/ui"
 	"ckpt/quant"
 )
@@ -19,13 +21,16 @@ func newQuantConformance(std streams) *cobra.Command {
 		Long: `Run the conformance vectors on this build and this machine: blocks that tell one
 system from another, with the bytes each gives. Every scheme must give its
 system's bytes, by the kernel that this processor would use and by the plain
-reference. Rows marked "run" come from running the system itself, the others
-were derived from its source.`,
+reference, in runs that mix the vectors; what comes out is decoded by both. Last
+come the kernels on blocks of their own. Rows marked "run" come from running the
+system itself, the others were derived from its source. CKPT_DISABLE=avx2 takes
+implementations away.`,
 		Example: `  ckpt quant conformance
   ckpt quant conformance --json | jq '.rows[] | select(.passed < .cases)'`,
 		Annotations: map[string]string{exitStatus: `  0    every scheme gives its system's bytes
-  2    usage
-  3    some do not`},
+` + statuses(exitFailed, exitUsage) + `
+  3    some do not
+` + statuses(exitNoRoom)},
 		Args: func(_ *cobra.Command, args []string) error { return want("quant conformance", args) },
 		RunE: func(*cobra.Command, []string) error { return runQuantConformance(asJSON, std) },
 	}
@@ -53,6 +58,7 @@ type conformanceRow struct {
 }
 
 func runQuantConformance(asJSON bool, std streams) error {
+	noteUnknownSets(std)
 	all, err := quant.CheckConformance()
 	if err != nil {
 		return err
@@ -89,6 +95,16 @@ func runQuantConformance(asJSON bool, std streams) error {
 	return nil
 }
 
+// kernelsRun names the kernels that were held to the vectors, and those that
+// were not.
+func kernelsRun() string {
+	run := quant.Implementations()[0]
+	if slices.Contains(quant.Implementations(), cpu.AVX512.String()) || slices.Contains(cpu.Disabled(), cpu.AVX512) {
+		return run
+	}
+	return run + "; avx512 not run: not on this processor, or not in this build"
+}
+
 func printConformance(w io.Writer, style ui.Style, doc quantConformance) {
 	t := ui.Table{Columns: ui.Columns{Right: "llr"}}
 	for _, r := range doc.Rows {
@@ -104,5 +120,6 @@ func printConformance(w io.Writer, style ui.Style, doc quantConformance) {
 			fmt.Fprintf(w, "%s %s %s: %s\n", style.Red("differs:"), r.Scheme, r.Format, f)
 		}
 	}
-	fmt.Fprintf(w, "\n%d of %d cases pass\n", doc.Passed, doc.Cases)
+	fmt.Fprintf(w, "\nkernels: %s\n", kernelsRun())
+	fmt.Fprintf(w, "%d of %d cases pass\n", doc.Passed, doc.Cases)
 }

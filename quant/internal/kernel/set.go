@@ -63,8 +63,9 @@ type Set struct {
 	DecodeE2M1, DecodeE4M3, DecodeE5M2 func(dst, codes, scales []byte) int
 
 	// NarrowF32 and NarrowF16 give for each number the bf16 toward zero, with the
-	// last bit set where that lost something: an order-preserving map that keeps
-	// apart what lies on, above and below a number of seven or fewer bits.
+	// last bit set where that lost something: a map that keeps the order, and apart
+	// what lies on, above and below a number of at most seven significant bits,
+	// the last bit of bf16 being zero. NaN stays some NaN.
 	NarrowF32, NarrowF16 func(dst, src []byte)
 
 	// WidenBF16 gives float32, exactly.
