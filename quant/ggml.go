@@ -125,6 +125,12 @@ func EncodeGGMLAs(t dtype.Type, dst []byte, src []float32, policy NonFinite) (Re
 			}
 			rep.NaNBlocks++
 		}
+		if t == dtype.MXFP4 && bad == 0 && !zero && ggmlWrapped(block, out[0]) {
+			if rep.LostBlocks == 0 {
+				rep.FirstLost = rep.Blocks
+			}
+			rep.LostBlocks++
+		}
 		rep.Blocks++
 		dst = dst[size:]
 	}
@@ -156,6 +162,9 @@ func survey(x []float32) (zero bool, bad, first int) {
 	}
 	return bits == 0, bad, first
 }
+
+// ggmlWrapped says whether the scale byte of MXFP4 was below 0.
+func ggmlWrapped(x []float32, scale byte) bool { return scale > 200 && maximum(x) < 1 }
 
 // ggmlLost says whether a scale in the block is NaN or infinite.
 func ggmlLost(t dtype.Type, block []byte) bool {

@@ -408,3 +408,18 @@ func BenchmarkGGMLDecode(b *testing.B) {
 		})
 	}
 }
+
+// Maxima below 2^-125 wrap the byte of MXFP4; 255 is no number to others.
+func TestGGMLMXFP4Wraps(t *testing.T) {
+	x := make([]float32, 32*5)
+	x[0] = 1
+	x[32] = float32(math.Ldexp(1, -126))
+	x[64] = float32(math.Ldexp(-1.5, -127))
+	x[96] = float32(math.Ldexp(1, -125))
+	dst := make([]byte, 17*5)
+	rep, err := EncodeGGML(dtype.MXFP4, dst, x)
+	want := Report{Blocks: 5, ZeroBlocks: 1, NaNBlocks: 1, FirstNaN: 1, LostBlocks: 2, FirstLost: 1}
+	if err != nil || rep != want || dst[17] != 255 || dst[34] != 254 || dst[51] != 0 {
+		t.Errorf("scales %d %d %d, %+v, %v; want %+v", dst[17], dst[34], dst[51], rep, err, want)
+	}
+}

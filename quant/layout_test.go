@@ -163,3 +163,21 @@ func TestInterleaveRows(t *testing.T) {
 		}
 	}
 }
+
+// The paddings that the kernels of each vendor want.
+func TestSwizzlePadding(t *testing.T) {
+	for _, c := range []struct {
+		s                      Swizzle
+		rows, cols, wide, high int
+	}{
+		{CuBLASScales, 1, 1, 4, 128}, {CuBLASScales, 129, 5, 8, 256}, {AMDScales, 1, 1, 8, 256}, {AMDScales, 256, 8, 8, 256},
+		{AMDScales, 257, 9, 16, 512}, {AMDWeights, 16, 32, 32, 16},
+	} {
+		if r, w := c.s.Padded(c.rows, c.cols); r != c.high || w != c.wide {
+			t.Errorf("%s %d × %d: %d × %d, want %d × %d", c.s, c.rows, c.cols, r, w, c.high, c.wide)
+		}
+	}
+	if err := AMDScales.Apply(make([]byte, 32*8), make([]byte, 32*8), 32, 8); !errors.Is(err, ErrShape) {
+		t.Errorf("32 rows without padding: %v", err)
+	}
+}

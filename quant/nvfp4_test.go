@@ -128,3 +128,78 @@ func TestNVFP4TensorScaleTypes(t *testing.T) {
 		}
 	}
 }
+
+// compressed-tensors rounds maximum / 6 to the type of the input; float32 keeps
+// it, and the difference reaches the scale.
+func TestNVFP4RoundsInTheInputsType(t *testing.T) {
+	s, _ := SchemeNamed("compressed-tensors")
+	differ := 0
+	for m := uint16(0x3F80); m < 0x4080; m++ {
+		amax := fromBF16(m)
+		const divisor = 77.3
+		var scales [2]byte
+		for i, source := range []dtype.Type{dtype.BF16, dtype.F32} {
+			_, got, err := encodeOnce(s, NVFP4, source, row(16, amax), EncodeOptions{TensorScale: divisor})
+			if err != nil {
+				t.Fatal(err)
+			}
+			scales[i] = got[0]
+		}
+		rounded := fromBF16(toBF16(amax / 6))
+		if want := [2]byte{E4M3.Encode(divisor * rounded), E4M3.Encode(divisor * (amax / 6))}; scales != want {
+			t.Errorf("maximum %v: scales %x, want %x", amax, scales, want)
+		}
+		if scales[0] != scales[1] {
+			differ++
+		}
+	}
+	if differ == 0 {
+		t.Error("the type of the input makes no difference")
+	}
+}
+
+// A unit that vanishes in float32 leaves zeros zeros.
+func TestNVFP4VanishingUnit(t *testing.T) {
+	s, _ := SchemeNamed("modelopt")
+	least := math.Float32frombits(1)
+	e, err := NewEncoder(s, NVFP4, dtype.F32, EncodeOptions{TensorScale: least})
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes, scales := make([]byte, 8), make([]byte, 1)
+	rep, err := e.Encode(codes, scales, bytesOf(dtype.F32, row(16, least)), 1, 16)
+	if err != nil || unitNVFP4(scales[0], least, Multiplier) != 0 || codes[0] != 7 || rep.Clipped != 1 {
+		t.Errorf("scale %#x codes %x, %+v, %v", scales[0], codes, rep, err)
+	}
+	for i, c := range codes[1:] {
+		if c != 0 {
+			t.Errorf("zeros %d are %#x", i+1, c)
+		}
+	}
+}
+
+// The NaN of a scale in E4M3 is 0x7F.
+func TestNVFP4NaNBlock(t *testing.T) {
+	s, _ := SchemeNamed("modelopt")
+	e, err := NewEncoder(s, NVFP4, dtype.F32, EncodeOptions{TensorScale: 1, NonFinite: NaNBlock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes, scales, out := make([]byte, 16), make([]byte, 2), make([]byte, 128)
+	rep, err := e.Encode(codes, scales, bytesOf(dtype.F32, row(32, 1, nan32)), 1, 32)
+	if err != nil || scales[0] != 0x7F || rep.NonFinite != 1 {
+		t.Errorf("scale %#x, %+v, %v", scales[0], rep, err)
+	}
+	d, err := NewDecoder(NVFP4, dtype.F32, DecodeOptions{TensorScale: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Decode(out, codes, scales, 1, 32); err != nil {
+		t.Fatal(err)
+	}
+	var v [32]float32
+	load(v[:], dtype.F32, out)
+	if v[0] == v[0] || v[31] != 0 {
+		t.Errorf("decodes to %v", v)
+	}
+}

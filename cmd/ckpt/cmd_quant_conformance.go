@@ -22,7 +22,7 @@ func newQuantConformance(std streams) *cobra.Command {
 system from another, with the bytes each gives. Every scheme must give its
 system's bytes, by the kernel that this processor would use and by the plain
 reference, in runs that mix the vectors; what comes out is decoded by both. Last
-come the kernels on blocks of their own. Rows marked "run" come from running the
+come the kernels on blocks of their own, held to the reference. Rows marked "run" come from running the
 system itself, the others were derived from its source. CKPT_DISABLE=avx2 takes
 implementations away.`,
 		Example: `  ckpt quant conformance
@@ -50,7 +50,7 @@ type conformanceRow struct {
 	Scheme    string   `json:"scheme"`
 	Format    string   `json:"format,omitempty"`
 	Row       string   `json:"row"`
-	Source    string   `json:"source"` // run or derived
+	Source    string   `json:"source"` // run, derived, or reference: our own
 	Passed    int      `json:"passed"`
 	Cases     int      `json:"cases"`
 	Undefined int      `json:"undefined"`
@@ -72,8 +72,11 @@ func runQuantConformance(asJSON bool, std streams) error {
 		if c.Format != 0 {
 			row.Format = c.Format.String()
 		}
-		if c.Confirmed {
+		switch {
+		case c.Confirmed:
 			row.Source = "run"
+		case c.Scheme == quant.Implementations()[0]:
+			row.Source = "reference"
 		}
 		doc.Passed, doc.Cases = doc.Passed+c.Passed, doc.Cases+c.Cases
 		doc.Rows = append(doc.Rows, row)
