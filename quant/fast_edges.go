@@ -20,15 +20,15 @@ func (e *Encoder) zeroBlock(codes, src, plus []byte) bool {
 	if e.size == 2 {
 		signs |= signs >> 32
 	}
-	var any uint64
+	var seen uint64
 	for i := 0; i < len(src); i += 8 {
-		any |= binary.LittleEndian.Uint64(src[i:])
+		seen |= binary.LittleEndian.Uint64(src[i:])
 	}
-	if any&^signs != 0 {
+	if seen&^signs != 0 {
 		return false
 	}
 	copy(codes, plus)
-	if any == 0 || e.recipe.Signs != SignsKept {
+	if seen == 0 || e.recipe.Signs != SignsKept {
 		return true // the sign of zero does not matter
 	}
 	at := e.size - 1 // the byte with the sign
