@@ -5,7 +5,7 @@ var compressedTensors = &Scheme{
 	Doc: "what llm-compressor writes. MXFP8 rounds the maximum to FP4's mantissa and adds a zero point, so -0 becomes +0. " +
 		"Maxima from 0x7F60 up overflow its scale: the block is lost. Of F16 those from 57344 up and below 0.75 * 2^-14 are lost, and a block of zeros has byte 127. " +
 		"Its GPU kernel differs: compressed-tensors-gpu. " +
-		"NVFP4 was run on float32; on bf16, where maximum / 6 is rounded to bf16, it is derived from the source",
+		"NVFP4 was run on float32 and on bf16, where maximum / 6 is rounded to bf16",
 	Recipes: []Recipe{
 		{
 			Format: MXFP4, Rule: Even, Signs: SignsTiny, Clamp: clampLost, Input: inputLost, Layout: LayoutCompressedTensors,

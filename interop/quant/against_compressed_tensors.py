@@ -75,11 +75,15 @@ def nvfp4(ours):
         x[::3] = rng.choice(np.float32([0, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 6]), x[::3].shape) * rng.choice(np.float32([-1, 1]), x[::3].shape)
         x = np.ldexp(x, -rng.integers(0, spread + 1, (BLOCKS, 1))).astype(np.float32)
         x[rng.random(BLOCKS) < 0.01] *= 0
-        divisor = np.float32(448 * 6) / abs(x).max()
-        t, scale_of_all = torch.from_numpy(x), torch.tensor([divisor])
-        scale, _ = calculate_qparams(t.amin(dim=1, keepdim=True), t.amax(dim=1, keepdim=True), args, global_scale=scale_of_all)
-        state = NVFP4PackedCompressor.compress({"weight": t, "weight_scale": scale, "weight_global_scale": scale_of_all}, scheme)
-        want = np.concatenate([state["weight_scale"].view(torch.uint8).numpy().reshape(-1, 1), state["weight_packed"].numpy()], axis=1)
-        out = ours.run("encode", "compressed-tensors", "NVFP4", "F32", repr(float(divisor)), data=x)
-        got = np.concatenate([out[:BLOCKS].reshape(-1, 1), out[BLOCKS:].reshape(BLOCKS, -1)], axis=1)
-        ours.same("compressed-tensors NVFP4 of F32, " + what, got, want, x)
+        for source, values in (("F32", x), ("BF16", to_bf16(x))):
+            nvfp4_of(ours, args, scheme, source, values, np.float32(448 * 6) / abs(x).max(), what)
+
+
+def nvfp4_of(ours, args, scheme, source, x, divisor, what):
+    t, scale_of_all = tensor(x), torch.tensor([divisor])
+    scale, _ = calculate_qparams(t.amin(dim=1, keepdim=True), t.amax(dim=1, keepdim=True), args, global_scale=scale_of_all)
+    state = NVFP4PackedCompressor.compress({"weight": t, "weight_scale": scale, "weight_global_scale": scale_of_all}, scheme)
+    want = np.concatenate([state["weight_scale"].view(torch.uint8).numpy().reshape(-1, 1), state["weight_packed"].numpy()], axis=1)
+    out = ours.run("encode", "compressed-tensors", "NVFP4", source, repr(float(divisor)), data=x)
+    got = np.concatenate([out[:BLOCKS].reshape(-1, 1), out[BLOCKS:].reshape(BLOCKS, -1)], axis=1)
+    ours.same(f"compressed-tensors NVFP4 of {source}, {what}", got, want, x)
