@@ -79,7 +79,6 @@ func TestFaultSGLang32199EveryFlagReachesTheLoad(t *testing.T) {
 		{"ranks", "ranks.0.rank", "0", "1", with("--ranks", "1")},
 		{"device", "device", "host", "null", with("--device", "null")},
 		{"block", "engine.block", "4194304", "1048576", with("--block", "1MiB")},
-		{"inflight", "engine.tuned", "true", "false", with("--inflight", "8MiB")},
 		{"inflight", "engine.inflight", "", "2097152", with("--inflight", "2MiB", "--block", "1MiB")},
 		{"pinned", "memory.pinned", "", "2097152", with("--pinned", "2MiB", "--block", "1MiB")},
 		{"verify", "verify.mode", "source", "device", with("--verify", "device")},
