@@ -91,7 +91,7 @@ func inOneLine(err error) string {
 		return text
 	}
 	var parts []error
-	switch x := err.(type) {
+	switch x := err.(type) { //nolint:errorlint // this walks the tree itself
 	case interface{ Unwrap() []error }:
 		parts = x.Unwrap()
 	case interface{ Unwrap() error }:

@@ -193,7 +193,7 @@ func TestFillingEndsWithTheContext(t *testing.T) {
 			if s, err := newShared(ctx, "test", size, w); !errors.Is(err, why) || s != nil {
 				t.Errorf("%+v: %v", w, err)
 			}
-			if n := mappedBytes(t) - before; n > 1<<20 {
+			if n := mappedBytes(t) - before; n >= size/2 { // the rest is the runtime's
 				t.Errorf("%+v: %d bytes more are mapped", w, n)
 			}
 		}
