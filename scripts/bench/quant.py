@@ -54,8 +54,8 @@ def missed(theirs, fastest, speed, copy, crowded):
     if ours / theirs < GGML:
         found.append(f"{ours / theirs:.1f} times ggml, not {GGML}")
     most = max(scaling(fastest, speed).values())
-    if most < WORKERS and not crowded:  # told, not held: two copies alone reach 1.56 on processors that share a core
-        print(f"two workers are {most:.2f} times one, not {WORKERS}")
+    if most < WORKERS and not crowded:
+        found.append(f"two workers are {most:.2f} times one, not {WORKERS}")
     return found
 
 
