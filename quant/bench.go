@@ -24,6 +24,7 @@ type BenchResult struct {
 	GBps           float64 // of the numbers, 10^9 bytes a second: the best run
 	Copy           float64 // of a copy of as many bytes, in turns with it: the best
 	Runs           int
+	Scaling        float64 // of several workers: in units of one, in turns with it on all of the memory; 0 of one
 }
 
 // Ratio is the speed in units of a copy of the same bytes.
@@ -103,9 +104,6 @@ func (b *bench) format(ctx context.Context, f Format, t dtype.Type) error {
 		var all []*contender
 		if name == e.Implementation() {
 			all = append(all, encode(1))
-			if i == 0 && b.opts.Workers > 1 {
-				all = append(all, encode(b.opts.Workers))
-			}
 		}
 		if name == d.Implementation() {
 			all = append(all, &contender{BenchResult{Work: f.String() + " → " + t.String(), Implementation: name, Workers: 1}, func(at, end int) error {
@@ -120,20 +118,43 @@ func (b *bench) format(ctx context.Context, f Format, t dtype.Type) error {
 				return err
 			}, 0})
 		}
-		if err := b.measure(ctx, name, all); err != nil {
+		if err := b.measure(ctx, b.window(name), all); err != nil {
 			return err
+		}
+		if i == 0 && b.opts.Workers > 1 && name == e.Implementation() {
+			// Waking workers takes as long as 2 MiB of work: all of the memory at once.
+			one, more := encode(1), encode(b.opts.Workers)
+			if err := b.run(ctx, len(b.src), []*contender{one, more}); err != nil {
+				return err
+			}
+			more.Scaling = one.best.Seconds() / more.best.Seconds()
+			b.report(more.BenchResult)
 		}
 	}
 	return nil
 }
 
-// measure runs a copy and each of all in turns.
-func (b *bench) measure(ctx context.Context, name string, all []*contender) error {
-	window := max(8, 4*b.opts.Workers) << 20
+// window is how much of the memory a run takes.
+func (b *bench) window(name string) int {
 	if name == Reference {
-		window = 1 << 20
+		return min(1<<20, len(b.src))
 	}
-	window = min(window, len(b.src))
+	return min(8<<20, len(b.src))
+}
+
+// measure runs a copy and each of all in turns and reports them.
+func (b *bench) measure(ctx context.Context, window int, all []*contender) error {
+	if err := b.run(ctx, window, all); err != nil {
+		return err
+	}
+	for _, c := range all {
+		b.report(c.BenchResult)
+	}
+	return nil
+}
+
+// run runs a copy and each of all in turns.
+func (b *bench) run(ctx context.Context, window int, all []*contender) error {
 	at := 0
 	timed := func(best *time.Duration, run func(at, end int) error) error {
 		if at+window > len(b.src) {
@@ -164,7 +185,6 @@ func (b *bench) measure(ctx context.Context, name string, all []*contender) erro
 		c.GBps = float64(window) / c.best.Seconds() / 1e9
 		c.Copy = float64(window) / copied.Seconds() / 1e9
 		c.Runs = runs
-		b.report(c.BenchResult)
 	}
 	return nil
 }

@@ -63,6 +63,7 @@ type benchResult struct {
 	Workers        int     `json:"workers"`
 	GBps           float64 `json:"gb_per_s"`
 	Copy           float64 `json:"copy_gb_per_s"`
+	Scaling        float64 `json:"times_one_worker,omitempty"`
 	Ratio          float64 `json:"ratio"`
 	Runs           int     `json:"runs"`
 }
@@ -73,7 +74,7 @@ func runQuantBench(cmd *cobra.Command, opts quant.BenchOptions, asJSON bool, std
 	err := quant.Benchmark(cmd.Context(), opts, func(r quant.BenchResult) {
 		doc.Results = append(doc.Results, benchResult{
 			Work: r.Work, Implementation: r.Implementation, Workers: r.Workers,
-			GBps: r.GBps, Copy: r.Copy, Ratio: r.Ratio(), Runs: r.Runs,
+			GBps: r.GBps, Copy: r.Copy, Ratio: r.Ratio(), Runs: r.Runs, Scaling: r.Scaling,
 		})
 	})
 	if err != nil {
