@@ -77,7 +77,8 @@ went, what the reader waited for. With --runs the ceilings are measured too, in 
 same run on the same files. --compare sets fio beside it.
 
 With --hold the arenas stay, and any process of the same user maps them without a
-copy; docs/handoff.md says how, package loader/client and examples/attach.py do it.`,
+copy; docs/handoff.md says how, package loader/client and examples/attach.py do it.
+` + untestedDevices(),
 		GroupID: groupLoad,
 		Example: `  ckpt load --tp 8 /raid/weights/kimi-k3
   ckpt load --tp 8 --device null --runs 3 --cold --compare fio.json DIR
@@ -222,4 +223,15 @@ func (o *loadOptions) checkVerify() error {
 		}
 	}
 	return nil
+}
+
+// untestedDevices says of which devices nobody has seen a load on their hardware.
+func untestedDevices() string {
+	var b strings.Builder
+	for _, kind := range []string{"cuda", "hip", "opencl"} {
+		if text := loader.Untested(kind); text != "" {
+			fmt.Fprintf(&b, "\n  %-7s %s", kind, text)
+		}
+	}
+	return b.String()
 }
